@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The scenario: one YAML file in, one immutable struct cfg out.
+ *
+ * Members, defaults, ranges and the reference page come from options.def; key =
+ * member = manual entry, letter for letter. Times are ns, sizes are bytes.
+ * Not opaque: every layer reads it. Written by cfg_load() only, then constant;
+ * the master makes it before the first fork, workers inherit it, drivers load
+ * the text of cfg_print().
+ */
+#ifndef CONFIG_CFG_H
+#define CONFIG_CFG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define CFG_AUTO 0	     /* a COUNT or DRIVERS left to the machine */
+#define CFG_NO_DRIVERS 65535 /* load: none */
+
+/* Enumerators CFG_ACCEPT_REUSEPORT and so on, each type counting from 0. */
+enum cfg_accept { CFG_ACCEPT_REUSEPORT, CFG_ACCEPT_SHARED };
+enum cfg_respond_mode {
+	CFG_RESPOND_HTTP,
+	CFG_RESPOND_CLOSE,
+	CFG_RESPOND_ECHO,
+	CFG_RESPOND_SPEAK_FIRST
+};
+enum cfg_client_auth {
+	CFG_CLIENT_AUTH_NONE,
+	CFG_CLIENT_AUTH_OPTIONAL,
+	CFG_CLIENT_AUTH_REQUIRED
+};
+enum cfg_cert {
+	CFG_CERT_RSA_2048,
+	CFG_CERT_RSA_3072,
+	CFG_CERT_RSA_4096,
+	CFG_CERT_ECDSA_P256,
+	CFG_CERT_ECDSA_P384,
+	CFG_CERT_ED25519
+};
+enum cfg_handshake { CFG_HANDSHAKE_FULL, CFG_HANDSHAKE_RESUMED };
+enum cfg_mode { CFG_MODE_0600, CFG_MODE_0640, CFG_MODE_0644 };
+
+struct cfg_list {
+	char **item; /* owns the array and the texts; never NULL */
+	size_t n;
+};
+
+#define CFG_CTYPE_STR	      char * /* owns; NULL when absent and no default */
+#define CFG_CTYPE_LIST	      struct cfg_list
+#define CFG_CTYPE_UINT	      uint64_t
+#define CFG_CTYPE_COUNT	      uint64_t /* CFG_AUTO, or the number */
+#define CFG_CTYPE_DRIVERS     uint64_t /* as COUNT, or CFG_NO_DRIVERS */
+#define CFG_CTYPE_BOOL	      bool
+#define CFG_CTYPE_DURATION    uint64_t
+#define CFG_CTYPE_SIZE	      uint64_t
+#define CFG_CTYPE_ACCEPT      enum cfg_accept
+#define CFG_CTYPE_RESPOND     enum cfg_respond_mode
+#define CFG_CTYPE_CLIENT_AUTH enum cfg_client_auth
+#define CFG_CTYPE_CERT	      enum cfg_cert
+#define CFG_CTYPE_HANDSHAKE   enum cfg_handshake
+#define CFG_CTYPE_MODE	      enum cfg_mode
+
+#define CFG_MEMBER(key, type, ...) CFG_CTYPE_##type key;
+
+struct cfg_respond {
+#define OPT_RESPOND CFG_MEMBER
+#include "config/options.def"
+};
+
+struct cfg_terminator {
+#define OPT_TERMINATOR CFG_MEMBER
+#include "config/options.def"
+	struct cfg_respond respond;
+};
+
+struct cfg_workers {
+#define OPT_WORKERS CFG_MEMBER
+#include "config/options.def"
+};
+
+struct cfg_certificate {
+#define OPT_CERTIFICATE CFG_MEMBER
+#include "config/options.def"
+};
+
+struct cfg_tickets {
+#define OPT_TICKETS CFG_MEMBER
+#include "config/options.def"
+};
+
+struct cfg_tls {
+#define OPT_TLS CFG_MEMBER
+#include "config/options.def"
+	struct cfg_certificate certificate;
+	struct cfg_tickets tickets;
+};
+
+struct cfg_load {
+#define OPT_LOAD CFG_MEMBER
+#include "config/options.def"
+};
+
+struct cfg_phase {
+#define OPT_PHASE CFG_MEMBER
+#include "config/options.def"
+};
+
+struct cfg_segment {
+#define OPT_SEGMENT CFG_MEMBER
+#include "config/options.def"
+};
+
+struct cfg_result {
+#define OPT_RESULT CFG_MEMBER
+#include "config/options.def"
+};
+
+struct cfg {
+#define OPT_ROOT CFG_MEMBER
+#include "config/options.def"
+	struct cfg_terminator terminator;
+	struct cfg_workers workers;
+	struct cfg_tls tls;
+	struct cfg_load load;
+	struct cfg_phase *phases; /* owns; NULL when nphases is 0 */
+	size_t nphases;
+	struct cfg_segment segment;
+	struct cfg_result result;
+	char *path; /* owns; the file it came from, for messages */
+};
+
+/*
+ * Loads `path` ("-": standard input), applies `sets` ("tls.groups=[P-256]",
+ * "phases.0.duration=300ms"; each as if it stood in the file), fills in
+ * defaults, checks. Every fault found is written to `errs`, one per line:
+ *
+ *     FILE:LINE: KEY.PATH: what is wrong, the value; what would be right
+ *
+ * 0, and the caller owns *out (cfg_free()); -EINVAL when something is wrong with
+ * the content; -errno if the file cannot be read (also told in `errs`).
+ */
+int cfg_load(struct cfg **out, const char *path, const char *const *sets,
+	     size_t nsets, FILE *errs);
+void cfg_free(struct cfg **cfg);
+
+/* The resolved scenario as YAML that loads to the same. 0 or -errno. */
+int cfg_print(const struct cfg *cfg, FILE *out);
+
+/* The reference page config/REFERENCE.md, as Markdown. */
+void cfg_describe(FILE *out);
+
+/* The word of an enumerated value, as in the file: cfg_word("CERT", 3). */
+const char *cfg_word(const char *type, int value);
+
+/* The segment's name: segment.name, or the scenario's. Borrowed. */
+const char *cfg_segment_name(const struct cfg *cfg);
+
+#endif

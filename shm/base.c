@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+#include "shm/base.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+void base_must_failed(const char *expr, const char *file, int line)
+{
+	fprintf(stderr, "tterm: bug: %s:%d: MUST(%s) does not hold\n", file,
+		line, expr);
+	abort();
+}
