@@ -17,6 +17,7 @@
 #ifndef SHM_SEG_H
 #define SHM_SEG_H
 
+#include "shm/base.h"
 #include "shm/ctr.h"
 
 #include <stdatomic.h>
