@@ -39,11 +39,13 @@ char *fmt_fixed(char buf[static FMT_LEN], double v, int decimals)
 		scale *= 10;
 	n = (uint64_t)llround(fabs(v) * (double)scale);
 	fmt_count(whole, n / scale);
-	if (decimals > 0)
-		snprintf(buf, FMT_LEN, "%s%s.%0*llu", v < 0 && n ? "-" : "",
-			 whole, decimals, (unsigned long long)(n % scale));
-	else
-		snprintf(buf, FMT_LEN, "%s%s", v < 0 && n ? "-" : "", whole);
+	snprintf(buf, FMT_LEN, "%s%.24s%s", v < 0 && n ? "-" : "", whole,
+		 decimals > 0 ? "." : "");
+	for (size_t at = strlen(buf); decimals > 0; decimals--, at++) {
+		scale /= 10;
+		buf[at] = (char)('0' + n / scale % 10);
+		buf[at + 1] = '\0';
+	}
 	return buf;
 }
 
