@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: MIT */
+#include "terminator/res.h"
+
+#include "shm/base.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Below this share a phase that was to resume did not: no result. */
+#define RESUMED_SHARE_MIN 0.99
+/* Fewer handshakes than this in a window say little about a percentile. */
+#define HANDSHAKES_MIN 100
+/* A process that used this share of a CPU was saturated. */
+#define BUSY_SATURATED 0.95
+
+struct res_cost res_cost(const struct shm_seg *seg, const struct shm_snap *snap,
+			 uint64_t cpu_ns, uint64_t window_ns, enum res_kind kind)
+{
+	bool full = kind == RES_FULL;
+	uint64_t nfull = shm_snap_ctr(seg, snap, CTR_ID_hs_full);
+	uint64_t nresumed = shm_snap_ctr(seg, snap, CTR_ID_hs_resumed);
+	uint64_t cfull = shm_snap_ctr(seg, snap, CTR_ID_crypto_full_ns);
+	uint64_t cresumed = shm_snap_ctr(seg, snap, CTR_ID_crypto_resumed_ns);
+	uint64_t cfailed = shm_snap_ctr(seg, snap, CTR_ID_crypto_failed_ns);
+	uint64_t all = nfull + nresumed + shm_snap_failed(seg, snap);
+	double rest = (double)cpu_ns - (double)(cfull + cresumed + cfailed);
+	const struct hist_view *time = shm_snap_hist(
+		seg, snap, full ? HIST_ID_hs_full_time : HIST_ID_hs_resumed_time);
+	struct res_cost c = { .n = full ? nfull : nresumed,
+			      .per_s = NAN,
+			      .whole_ns = NAN,
+			      .crypto_ns = NAN,
+			      .p50_ns = NAN,
+			      .p99_ns = NAN,
+			      .core_per_s = NAN };
+
+	if (c.n == 0 || window_ns == 0)
+		return c;
+	c.per_s = (double)c.n * 1e9 / (double)window_ns;
+	c.crypto_ns = (double)(full ? cfull : cresumed) / (double)c.n;
+	c.whole_ns = c.crypto_ns + fmax(rest, 0) / (double)all;
+	if (c.whole_ns > 0)
+		c.core_per_s = 1e9 / c.whole_ns;
+	if (time != NULL && hist_count(time) > 0) {
+		c.p50_ns = (double)hist_percentile(time, 50);
+		c.p99_ns = (double)hist_percentile(time, 99);
+	}
+	return c;
+}
+
+double res_jain(const uint64_t *x, uint32_t n)
+{
+	double sum = 0, squares = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		sum += (double)x[i];
+		squares += (double)x[i] * (double)x[i];
+	}
+	return squares > 0 ? sum * sum / (n * squares) : NAN;
+}
+
+void res_doubt(struct res_doubts *d, bool fatal, const char *name,
+	       const char *fmt, ...)
+{
+	struct res_doubt *r;
+	va_list ap;
+
+	if (d->n == ARRAY_LEN(d->item))
+		return;
+	r = &d->item[d->n++];
+	r->fatal = fatal;
+	snprintf(r->name, sizeof(r->name), "%s", name);
+	va_start(ap, fmt);
+	vsnprintf(r->text, sizeof(r->text), fmt, ap);
+	va_end(ap);
+}
+
+bool res_fatal(const struct res_doubts *d)
+{
+	for (uint32_t i = 0; i < d->n; i++)
+		if (d->item[i].fatal)
+			return true;
+	return false;
+}
+
+static uint64_t ctr(const struct shm_seg *seg, const struct shm_snap *s,
+		    enum ctr_id id)
+{
+	return shm_snap_ctr(seg, s, id);
+}
+
+/* The accounting identity of one slot, in absolute counts. */
+static bool identity_holds(const struct shm_seg *seg, const struct shm_snap *s)
+{
+	uint64_t in = ctr(seg, s, CTR_ID_conn_accepted) +
+		      ctr(seg, s, CTR_ID_conn_started);
+	uint64_t out = ctr(seg, s, CTR_ID_hs_full) +
+		       ctr(seg, s, CTR_ID_hs_resumed) +
+		       shm_snap_failed(seg, s) +
+		       ctr(seg, s, CTR_ID_hs_in_progress);
+
+	return in == out;
+}
+
+static void check_identity(struct res_phase *p, const struct shm_seg *seg,
+			   const struct res_moments *m)
+{
+	const struct smp *all[] = { m->rest_before, m->begin, m->end,
+				    m->rest_after };
+
+	p->identity = true;
+	for (size_t k = 0; k < ARRAY_LEN(all); k++)
+		for (uint32_t i = 0; i < all[k]->n; i++) {
+			const struct shm_snap *s = &all[k]->snap[i];
+
+			if (s->torn)
+				res_doubt(&p->doubts, false, "torn-snapshot",
+					  "slot %u did not come to rest within "
+					  "100 ms: its process was stopped",
+					  i);
+			else if (!identity_holds(seg, s))
+				p->identity = false;
+		}
+	if (!p->identity)
+		res_doubt(&p->doubts, true, "accounting",
+			  "accepted is not full + resumed + failed + in "
+			  "progress: a bug, please report it");
+}
+
+static int totals(struct shm_snap *out, const struct shm_seg *seg,
+		  const struct smp *later, const struct smp *earlier,
+		  uint32_t role)
+{
+	struct smp d;
+	int rc = smp_init(&d, seg);
+
+	if (rc < 0)
+		return rc;
+	smp_diff(&d, seg, later, earlier);
+	smp_total(out, seg, &d, role);
+	smp_fini(&d);
+	return 0;
+}
+
+/* Both ends, from rest to rest. */
+static int compare_ends(struct res_phase *p, const struct shm_seg *seg,
+			const struct res_moments *m)
+{
+	struct res_agree *a = &p->agree;
+	struct shm_snap w, d;
+	int rc = shm_snap_init(&w, seg);
+
+	if (rc < 0)
+		return rc;
+	rc = shm_snap_init(&d, seg);
+	if (rc == 0)
+		rc = totals(&w, seg, m->rest_after, m->rest_before, SHM_WORKER);
+	if (rc == 0)
+		rc = totals(&d, seg, m->rest_after, m->rest_before, SHM_DRIVER);
+	if (rc == 0) {
+		a->server_accepted = ctr(seg, &w, CTR_ID_conn_accepted);
+		a->server_full = ctr(seg, &w, CTR_ID_hs_full);
+		a->server_resumed = ctr(seg, &w, CTR_ID_hs_resumed);
+		a->server_failed = shm_snap_failed(seg, &w);
+		a->driver_started = ctr(seg, &d, CTR_ID_conn_started);
+		a->driver_full = ctr(seg, &d, CTR_ID_hs_full);
+		a->driver_resumed = ctr(seg, &d, CTR_ID_hs_resumed);
+		a->driver_failed = shm_snap_failed(seg, &d);
+	}
+	shm_snap_fini(&d);
+	shm_snap_fini(&w);
+	a->done = m->at_rest;
+	a->ok = a->done && a->server_full == a->driver_full &&
+		a->server_resumed == a->driver_resumed;
+	return rc;
+}
+
+static void judge_agreement(struct res_phase *p)
+{
+	const struct res_agree *a = &p->agree;
+
+	if (!a->done)
+		res_doubt(&p->doubts, false, "not-at-rest",
+			  "connections were still open after the phase, so the "
+			  "counts of the two ends cannot be compared");
+	else if (!a->ok)
+		res_doubt(&p->doubts, false, "ends-disagree",
+			  "the workers counted %llu full and %llu resumed, the "
+			  "drivers %llu and %llu: another client, or "
+			  "handshakes that failed on one end only",
+			  (unsigned long long)a->server_full,
+			  (unsigned long long)a->server_resumed,
+			  (unsigned long long)a->driver_full,
+			  (unsigned long long)a->driver_resumed);
+}
+
+static void judge_kind(struct res_phase *p, const struct shm_seg *seg)
+{
+	uint64_t full = ctr(seg, &p->workers, CTR_ID_hs_full);
+	uint64_t resumed = ctr(seg, &p->workers, CTR_ID_hs_resumed);
+	uint64_t failed = shm_snap_failed(seg, &p->workers) +
+			  shm_snap_failed(seg, &p->drivers);
+	double share = full + resumed > 0
+			       ? (double)resumed / (double)(full + resumed)
+			       : 0;
+
+	if (full + resumed == 0) {
+		res_doubt(&p->doubts, true, "no-handshakes",
+			  "no handshake was completed in the window (%llu "
+			  "failed)",
+			  (unsigned long long)failed);
+		return;
+	}
+	if (p->cfg->handshake == CFG_HANDSHAKE_RESUMED &&
+	    share < RESUMED_SHARE_MIN)
+		res_doubt(&p->doubts, true, "not-resumed",
+			  "the phase was to resume, but only %llu of %llu "
+			  "handshakes (%.1f %%) were resumed",
+			  (unsigned long long)resumed,
+			  (unsigned long long)(full + resumed), 100 * share);
+	if (p->cfg->handshake == CFG_HANDSHAKE_FULL && resumed > 0)
+		res_doubt(&p->doubts, false, "resumed-in-full",
+			  "%llu handshakes were resumed in a phase of full "
+			  "ones: another client?",
+			  (unsigned long long)resumed);
+	if (full + resumed < HANDSHAKES_MIN)
+		res_doubt(&p->doubts, false, "few-handshakes",
+			  "only %llu handshakes in the window: make the "
+			  "phase longer",
+			  (unsigned long long)(full + resumed));
+	if (failed * 100 > full + resumed)
+		res_doubt(&p->doubts, false, "failures",
+			  "%llu handshakes or connects failed, more than 1 %%",
+			  (unsigned long long)failed);
+}
+
+static void balance(struct res_phase *p, const struct shm_seg *seg)
+{
+	uint64_t hs[SHM_SLOTS_MAX];
+	uint32_t n = 0;
+
+	p->min_hs = UINT64_MAX;
+	for (uint32_t i = 0; i < p->measured.n; i++) {
+		const struct shm_snap *s = &p->measured.snap[i];
+		double busy = (double)p->measured.cpu_ns[i] /
+			      (double)p->measured.taken_ns;
+
+		if (s->role == SHM_DRIVER) {
+			p->driver_busy_max = fmax(p->driver_busy_max, busy);
+			p->drivers_cpu_ns += p->measured.cpu_ns[i];
+		}
+		if (s->role != SHM_WORKER)
+			continue;
+		p->busy_max = fmax(p->busy_max, busy);
+		p->workers_cpu_ns += p->measured.cpu_ns[i];
+		hs[n] = ctr(seg, s, CTR_ID_hs_full) +
+			ctr(seg, s, CTR_ID_hs_resumed);
+		p->min_hs = base_min(p->min_hs, hs[n]);
+		p->max_hs = base_max(p->max_hs, hs[n]);
+		n++;
+	}
+	p->jain = res_jain(hs, n);
+	if (n == 0)
+		p->min_hs = 0;
+}
+
+static void unattributed(struct res_phase *p)
+{
+	uint64_t ours = p->workers_cpu_ns + p->drivers_cpu_ns +
+			p->measured.master_ns;
+	long n = sysconf(_SC_NPROCESSORS_ONLN);
+
+	p->ncpu = n > 0 ? (uint32_t)n : 1;
+	p->unattributed_ns =
+		base_max(p->measured.machine_ns, ours) - ours;
+}
+
+static void limited_by(struct res_phase *p, const struct res_moments *m)
+{
+	char *to = p->limited_by;
+	size_t len = sizeof(p->limited_by);
+
+	if (m->ndrivers == 0)
+		snprintf(to, len, "the clients: no load of ours");
+	else if (m->sharing)
+		snprintf(to, len,
+			 "CPUs shared with the drivers (CPU per handshake is "
+			 "hardly affected)");
+	else if (p->busy_max >= BUSY_SATURATED)
+		snprintf(to, len, "workers (the busiest %.0f %% of its CPU)",
+			 100 * p->busy_max);
+	else if (p->driver_busy_max >= BUSY_SATURATED)
+		snprintf(to, len,
+			 "drivers (the busiest %.0f %% of its CPU, workers at "
+			 "most %.0f %%)",
+			 100 * p->driver_busy_max, 100 * p->busy_max);
+	else
+		snprintf(to, len,
+			 "unknown: nobody is saturated (workers at most "
+			 "%.0f %%, drivers %.0f %%); more connections?",
+			 100 * p->busy_max, 100 * p->driver_busy_max);
+}
+
+int res_phase(struct res_phase *out, const struct shm_seg *seg,
+	      const struct cfg_phase *phase, const struct res_moments *m)
+{
+	int rc;
+
+	memset(out, 0, sizeof(*out));
+	out->cfg = phase;
+	out->interrupted = m->interrupted;
+	rc = smp_init(&out->measured, seg);
+	if (rc == 0)
+		rc = shm_snap_init(&out->workers, seg);
+	if (rc == 0)
+		rc = shm_snap_init(&out->drivers, seg);
+	if (rc == 0 && m->ndrivers > 0)
+		rc = compare_ends(out, seg, m);
+	if (rc < 0) {
+		res_phase_fini(out);
+		return rc;
+	}
+	smp_diff(&out->measured, seg, m->end, m->begin);
+	smp_total(&out->workers, seg, &out->measured, SHM_WORKER);
+	smp_total(&out->drivers, seg, &out->measured, SHM_DRIVER);
+	balance(out, seg);
+	unattributed(out);
+	limited_by(out, m);
+	check_identity(out, seg, m);
+	if (m->interrupted)
+		res_doubt(&out->doubts, false, "interrupted",
+			  "stopped after %.1f s of the window",
+			  (double)out->measured.taken_ns / 1e9);
+	if (phase != NULL) {
+		judge_agreement(out);
+		judge_kind(out, seg);
+	}
+	return 0;
+}
+
+void res_phase_fini(struct res_phase *p)
+{
+	smp_fini(&p->measured);
+	shm_snap_fini(&p->workers);
+	shm_snap_fini(&p->drivers);
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a run measured, as figures: pure arithmetic on samples, no I/O.
+ *
+ * CPU of a handshake (design: "Accounting"):
+ *   crypto   CPU time in the TLS library until the handshakes of a kind ended,
+ *            divided by their number
+ *   whole    crypto + rest, where rest = (CPU of the worker - all crypto) /
+ *            (full + resumed + failed): kernel, ring and everything else,
+ *            shared out per connection. In a phase of one kind this is the
+ *            worker's user + system CPU divided by its handshakes.
+ *   core/s   1 s / whole: what one core could carry if it did nothing else
+ */
+#ifndef TERMINATOR_RES_H
+#define TERMINATOR_RES_H
+
+#include "config/cfg.h"
+#include "terminator/smp.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* One kind of handshake in one row. Without a handshake: n 0 and NaN. */
+struct res_cost {
+	uint64_t n;
+	double per_s;	    /* handshakes per second */
+	double whole_ns;    /* CPU per handshake */
+	double crypto_ns;   /* CPU in the TLS library per handshake */
+	double p50_ns, p99_ns; /* wall time of the handshake at this end */
+	double core_per_s;
+};
+
+enum res_kind { RES_FULL, RES_RESUMED };
+
+/* `snap` is a difference over `window_ns`, `cpu_ns` its process's CPU. */
+struct res_cost res_cost(const struct shm_seg *seg, const struct shm_snap *snap,
+			 uint64_t cpu_ns, uint64_t window_ns,
+			 enum res_kind kind);
+
+/* Jain's fairness index, (sum x)^2 / (n sum x^2): 1 when all are equal, 1/n when
+ * one has all (Jain, Chiu, Hawe 1984). NaN when all are 0. */
+double res_jain(const uint64_t *x, uint32_t n);
+
+/* A named reason to distrust. `fatal`: there is no result at all. */
+struct res_doubt {
+	char name[32];
+	char text[256];
+	bool fatal;
+};
+
+struct res_doubts {
+	struct res_doubt item[32];
+	uint32_t n;
+};
+
+void res_doubt(struct res_doubts *d, bool fatal, const char *name,
+	       const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+bool res_fatal(const struct res_doubts *d);
+
+/* Both ends' own counts of the whole phase, from quiet to quiet. */
+struct res_agree {
+	uint64_t server_full, server_resumed, server_failed, server_accepted;
+	uint64_t driver_full, driver_resumed, driver_failed, driver_started;
+	bool done; /* the phase came to rest, so the counts can be compared */
+	bool ok;   /* full and resumed are equal on both ends */
+};
+
+struct res_phase {
+	const struct cfg_phase *cfg; /* NULL: serving without a load */
+	struct smp measured;	     /* owns; differences over the window */
+	struct shm_snap workers;     /* owns; total of the window */
+	struct shm_snap drivers;     /* owns; total of the window */
+	uint64_t workers_cpu_ns, drivers_cpu_ns;
+	uint64_t unattributed_ns; /* machine busy, by none of us */
+	uint32_t ncpu;		  /* online CPUs: scale of the above */
+	struct res_agree agree;
+	bool identity; /* accepted = full + resumed + failed + in progress */
+	bool interrupted;
+	double jain;
+	uint64_t min_hs, max_hs; /* of one worker */
+	double busy_max, driver_busy_max; /* share of a CPU, 0..1 */
+	char limited_by[160];
+	struct res_doubts doubts;
+};
+
+/* The four moments of a phase: at rest, window begins, window ends, at rest. */
+struct res_moments {
+	const struct smp *rest_before, *begin, *end, *rest_after;
+	bool at_rest; /* rest_after really is at rest */
+	bool interrupted;
+	bool sharing; /* workers and drivers share CPUs */
+	uint32_t nworkers, ndrivers;
+};
+
+/* 0, and the caller owns what is in *out (res_phase_fini()); or -ENOMEM. */
+int res_phase(struct res_phase *out, const struct shm_seg *seg,
+	      const struct cfg_phase *phase, const struct res_moments *m);
+void res_phase_fini(struct res_phase *phase);
+
+#endif
