@@ -10,3 +10,13 @@ void base_must_failed(const char *expr, const char *file, int line)
 		line, expr);
 	abort();
 }
+
+/* The Makefile sets it, for this file alone. */
+#ifndef TTERM_COMMIT
+#define TTERM_COMMIT "unknown"
+#endif
+
+const char *base_commit(void)
+{
+	return TTERM_COMMIT;
+}

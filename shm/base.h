@@ -9,11 +9,6 @@
 
 #define TTERM_VERSION "0.1.0"
 
-/* The commit this was built from; the Makefile sets it. */
-#ifndef TTERM_COMMIT
-#define TTERM_COMMIT "unknown"
-#endif
-
 #define CACHELINE    64
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -34,6 +29,12 @@ enum {
 	((expr) ? (void)0 : base_must_failed(#expr, __FILE__, __LINE__))
 
 _Noreturn void base_must_failed(const char *expr, const char *file, int line);
+
+/*
+ * The commit this was built from ("8859ef0-dirty"), or "unknown". A function, so
+ * that a new commit compiles one file again and not all.
+ */
+const char *base_commit(void);
 
 static inline uint64_t base_min(uint64_t a, uint64_t b)
 {
