@@ -27,9 +27,10 @@ $(eval $(call once,CHECK_CFLAGS,pkg-config --cflags check))
 $(eval $(call once,CHECK_LIBS,pkg-config --libs check))
 $(eval $(call once,CC_VERSION,$(CC) --version | head -n 1))
 $(eval $(call once,PKG_VERSIONS,pkg-config --modversion $(PKGS)))
-COMMIT ?= $(shell git --no-optional-locks -c safe.directory='$(CURDIR)' \
+ifeq ($(COMMIT),)
+COMMIT := $(shell git --no-optional-locks -c safe.directory='$(CURDIR)' \
 	describe --always --dirty 2>/dev/null || echo unknown)
-COMMIT := $(COMMIT)
+endif
 
 WARN := -Wall -Wextra -Wconversion -Wshadow -Wpointer-arith -Wcast-align \
 	-Wwrite-strings -Wstrict-prototypes -Wmissing-prototypes -Wundef \
