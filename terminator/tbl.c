@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: MIT */
+#include "terminator/tbl.h"
+
+#include "shm/base.h"
+#include "shm/fmt.h"
+
+#include <math.h>
+#include <string.h>
+
+struct tbl {
+	FILE *out;
+	const struct mst *mst;
+	const struct shm_seg *seg;
+	const struct cfg *cfg;
+	const struct mst_report *report;
+	struct tbl_style style;
+};
+
+static const char *sign(const struct tbl *t, const char *utf8,
+			const char *ascii)
+{
+	return t->style.utf8 ? utf8 : ascii;
+}
+
+/* printf pads by bytes; a cell is padded by columns. */
+static void cell(const struct tbl *t, const char *text, int width)
+{
+	int pad = width - (int)fmt_columns(text);
+
+	fprintf(t->out, "%*s%s", pad > 0 ? pad : 0, "", text);
+}
+
+static void paint(const struct tbl *t, const char *code)
+{
+	if (t->style.colour)
+		fputs(code, t->out);
+}
+
+static const char *ns_cell(char buf[static FMT_LEN], double ns, bool ms)
+{
+	if (!isfinite(ns))
+		return "n/a";
+	return ms ? fmt_ms(buf, (uint64_t)ns) : fmt_us(buf, ns);
+}
+
+/* Half a row: /s, CPU us, crypto us, p50 ms, p99 ms, core/s. 41 columns. */
+static void half(const struct tbl *t, const struct res_cost *c)
+{
+	char b[FMT_LEN];
+
+	cell(t, c->n > 0 ? fmt_rate(b, c->per_s, 6) : "n/a", 7);
+	cell(t, ns_cell(b, c->whole_ns, false), 7);
+	cell(t, ns_cell(b, c->crypto_ns, false), 7);
+	cell(t, ns_cell(b, c->p50_ns, true), 7);
+	cell(t, ns_cell(b, c->p99_ns, true), 7);
+	cell(t, c->n > 0 ? fmt_rate(b, c->core_per_s, 6) : "n/a", 7);
+}
+
+static void half_head(const struct tbl *t)
+{
+	cell(t, "/s", 7);
+	cell(t, sign(t, "CPU µs", "CPU us"), 7);
+	cell(t, "crypto", 7);
+	cell(t, "p50 ms", 7);
+	cell(t, "p99 ms", 7);
+	cell(t, "core/s", 7);
+}
+
+static void saved(const struct tbl *t, const struct res_cost *f,
+		  const struct res_cost *r)
+{
+	char b[FMT_LEN], text[FMT_LEN + 4];
+	double share = 100 * (1 - r->whole_ns / f->whole_ns);
+
+	snprintf(text, sizeof(text), "%s %%", fmt_fixed(b, share, 0));
+	cell(t, isfinite(share) ? text : "n/a", 7);
+}
+
+static void pair_row(const struct tbl *t, const char *name, int cpu,
+		     const struct res_cost *f, const struct res_cost *r,
+		     bool with_saved)
+{
+	char b[FMT_LEN] = "";
+
+	if (cpu >= 0)
+		snprintf(b, sizeof(b), "%d", cpu);
+	fprintf(t->out, "%-7s%3s", name, b);
+	half(t, f);
+	fputc(' ', t->out);
+	half(t, r);
+	if (with_saved)
+		saved(t, f, r);
+	fputc('\n', t->out);
+}
+
+static struct res_cost cost_of(const struct tbl *t, const struct res_phase *p,
+			       uint32_t slot, enum res_kind kind)
+{
+	return res_cost(t->seg, &p->measured.snap[slot],
+			p->measured.cpu_ns[slot], p->measured.taken_ns, kind);
+}
+
+static struct res_cost total_of(const struct tbl *t, const struct res_phase *p,
+				bool drivers, enum res_kind kind)
+{
+	return res_cost(t->seg, drivers ? &p->drivers : &p->workers,
+			drivers ? p->drivers_cpu_ns : p->workers_cpu_ns,
+			p->measured.taken_ns, kind);
+}
+
+static void pair_head(const struct tbl *t)
+{
+	paint(t, "\033[1m");
+	fprintf(t->out, "%-10s%42s %42s%7s\n", "", "full handshakes",
+		"resumed handshakes", "saved");
+	fprintf(t->out, "%-7s%3s", "worker", "cpu");
+	half_head(t);
+	fputc(' ', t->out);
+	half_head(t);
+	cell(t, "by it", 7);
+	paint(t, "\033[0m");
+	fputc('\n', t->out);
+}
+
+/* Side by side; `f` and `r` may be the same phase. */
+static void pair_table(const struct tbl *t, const struct res_phase *f,
+		       const struct res_phase *r)
+{
+	const struct plan *plan = mst_plan(t->mst);
+	struct res_cost a, b;
+	char name[16];
+
+	pair_head(t);
+	for (uint32_t i = 0; i < plan->nworkers; i++) {
+		a = cost_of(t, f, i, RES_FULL);
+		b = cost_of(t, r, i, RES_RESUMED);
+		snprintf(name, sizeof(name), "%3u", i);
+		pair_row(t, name, plan->worker_cpu[i], &a, &b, true);
+	}
+	a = total_of(t, f, false, RES_FULL);
+	b = total_of(t, r, false, RES_RESUMED);
+	paint(t, "\033[1m");
+	pair_row(t, "  all", -1, &a, &b, true);
+	paint(t, "\033[0m");
+	if (plan->ndrivers == 0 || f->cfg == NULL)
+		return;
+	a = total_of(t, f, true, RES_FULL);
+	b = total_of(t, r, true, RES_RESUMED);
+	paint(t, "\033[2m");
+	pair_row(t, "drivers", -1, &a, &b, false);
+	paint(t, "\033[0m");
+}
+
+static void single_row(const struct tbl *t, const char *name, int cpu,
+		       const struct shm_snap *snap, uint64_t cpu_ns,
+		       uint64_t window_ns, const struct res_cost *c)
+{
+	char b[FMT_LEN] = "";
+
+	if (cpu >= 0)
+		snprintf(b, sizeof(b), "%d", cpu);
+	fprintf(t->out, "%-7s%3s", name, b);
+	cell(t, fmt_fixed(b, 100 * (double)cpu_ns / (double)window_ns, 0), 7);
+	half(t, c);
+	cell(t, fmt_count(b, shm_snap_ctr(t->seg, snap, CTR_ID_hs_full)), 11);
+	cell(t, fmt_count(b, shm_snap_ctr(t->seg, snap, CTR_ID_hs_resumed)),
+	     11);
+	cell(t, fmt_count(b, shm_snap_failed(t->seg, snap)), 8);
+	fputc('\n', t->out);
+}
+
+/* One phase, one kind. */
+static void single_table(const struct tbl *t, const struct res_phase *p)
+{
+	const struct plan *plan = mst_plan(t->mst);
+	bool resumed = p->cfg->handshake == CFG_HANDSHAKE_RESUMED;
+	enum res_kind kind = resumed ? RES_RESUMED : RES_FULL;
+	struct res_cost c;
+	char name[16], secs[FMT_LEN];
+
+	paint(t, "\033[1m");
+	fprintf(t->out, "%s: %s handshakes, %s s\n", p->cfg->name,
+		resumed ? "resumed" : "full",
+		fmt_fixed(secs, (double)p->measured.taken_ns / 1e9, 1));
+	fprintf(t->out, "%-7s%3s", "worker", "cpu");
+	cell(t, "busy %", 7);
+	half_head(t);
+	fprintf(t->out, "%11s%11s%8s\n", "full", "resumed", "failed");
+	paint(t, "\033[0m");
+	for (uint32_t i = 0; i < plan->nworkers; i++) {
+		c = cost_of(t, p, i, kind);
+		snprintf(name, sizeof(name), "%3u", i);
+		single_row(t, name, plan->worker_cpu[i], &p->measured.snap[i],
+			   p->measured.cpu_ns[i], p->measured.taken_ns, &c);
+	}
+	c = total_of(t, p, false, kind);
+	paint(t, "\033[1m");
+	single_row(t, "  all", -1, &p->workers, p->workers_cpu_ns,
+		   p->measured.taken_ns, &c);
+	paint(t, "\033[0m");
+	c = total_of(t, p, true, kind);
+	paint(t, "\033[2m");
+	single_row(t, "drivers", -1, &p->drivers, p->drivers_cpu_ns,
+		   p->measured.taken_ns, &c);
+	paint(t, "\033[0m");
+	fputc('\n', t->out);
+}
+
+/* ---- head and foot ---- */
+
+/* What was really negotiated, by the workers' counts. */
+static const char *version_of(const struct tbl *t)
+{
+	uint64_t v12 = 0, v13 = 0;
+
+	for (uint32_t i = 0; i < t->report->nphase; i++) {
+		const struct shm_snap *s = &t->report->phase[i].workers;
+
+		v12 += shm_snap_ctr(t->seg, s, CTR_ID_hs_tls12);
+		v13 += shm_snap_ctr(t->seg, s, CTR_ID_hs_tls13);
+	}
+	if (v12 > 0)
+		return v13 > 0 ? "TLS 1.2 and 1.3" : "TLS 1.2";
+	return v13 > 0 ? "TLS 1.3" : "no handshake";
+}
+
+static void head(const struct tbl *t)
+{
+	const char *dot = sign(t, "·", "|");
+	struct shm_info info;
+
+	shm_seg_info(t->seg, &info);
+	paint(t, "\033[1m");
+	fprintf(t->out, "%s", info.name);
+	paint(t, "\033[0m");
+	fprintf(t->out, "   %s %s %s %s %s %s %s\n", info.library, dot,
+		info.certificate, dot, info.groups, dot, version_of(t));
+	fprintf(t->out, "%s\n\n", mst_plan(t->mst)->why);
+}
+
+static bool is_result(const struct res_phase *p)
+{
+	return !res_fatal(&p->doubts);
+}
+
+static void check_sign(const struct tbl *t, bool ok)
+{
+	paint(t, ok ? "\033[32m" : "\033[31m");
+	fputs(ok ? sign(t, "✓", "ok") : sign(t, "✗", "FAILED"), t->out);
+	paint(t, "\033[0m");
+}
+
+static void agreement(const struct tbl *t)
+{
+	uint64_t full = 0, resumed = 0;
+	bool ok = true, any = false;
+	char a[FMT_LEN], b[FMT_LEN];
+
+	for (uint32_t i = 0; i < t->report->nphase; i++) {
+		const struct res_phase *p = &t->report->phase[i];
+
+		if (p->cfg == NULL)
+			continue;
+		any = true;
+		full += p->agree.server_full;
+		resumed += p->agree.server_resumed;
+		ok = ok && p->agree.ok;
+	}
+	if (!any)
+		return;
+	fprintf(t->out, "%-9s%s: %s full, %s resumed ", "",
+		ok ? "both ends agree" : "the two ends disagree; workers",
+		fmt_count(a, full), fmt_count(b, resumed));
+	check_sign(t, ok);
+	fprintf(t->out, "   (warm-up included)\n");
+}
+
+static void checks(const struct tbl *t)
+{
+	bool identity = true;
+	double jain = NAN;
+	char b[FMT_LEN];
+
+	for (uint32_t i = 0; i < t->report->nphase; i++) {
+		const struct res_phase *p = &t->report->phase[i];
+
+		identity = identity && p->identity;
+		if (isfinite(p->jain) && !(p->jain >= jain))
+			jain = p->jain;
+	}
+	fprintf(t->out, "%-9saccepted = full + resumed + failed "
+			"+ in progress ", "checks");
+	check_sign(t, identity);
+	fprintf(t->out, "   balance %s (Jain; 1 is even)\n",
+		fmt_fixed(b, jain, 2));
+	agreement(t);
+}
+
+/* The machine's busy time that is none of ours, in the worst phase. */
+static void other_cpu(const struct tbl *t)
+{
+	double worst = 0;
+	char b[FMT_LEN];
+
+	for (uint32_t i = 0; i < t->report->nphase; i++) {
+		const struct res_phase *p = &t->report->phase[i];
+
+		worst = fmax(worst, (double)p->unattributed_ns /
+					    ((double)p->measured.taken_ns *
+					     p->ncpu));
+	}
+	fprintf(t->out, "%-9s%s %% of the machine's CPU time was used by "
+			"others or by interrupts\n", "others",
+		fmt_fixed(b, 100 * worst, 1));
+}
+
+static void limits(const struct tbl *t)
+{
+	const char *last = NULL;
+
+	for (uint32_t i = 0; i < t->report->nphase; i++) {
+		const struct res_phase *p = &t->report->phase[i];
+
+		if (last != NULL && strcmp(last, p->limited_by) == 0)
+			continue;
+		fprintf(t->out, "%-9slimited by %s\n",
+			last == NULL ? "rates" : "", p->limited_by);
+		last = p->limited_by;
+	}
+}
+
+static void doubts_of(const struct tbl *t, const char *where,
+		      const struct res_doubts *d)
+{
+	for (uint32_t i = 0; i < d->n; i++) {
+		const struct res_doubt *r = &d->item[i];
+
+		paint(t, r->fatal ? "\033[31m" : "\033[33m");
+		fprintf(t->out, "%-9s", r->fatal ? "NO RESULT" : "doubt");
+		paint(t, "\033[0m");
+		fprintf(t->out, "%s%s%s: %s\n", where,
+			where[0] != '\0' ? ": " : "", r->name, r->text);
+	}
+}
+
+static void doubts(const struct tbl *t)
+{
+	doubts_of(t, "", &t->report->doubts);
+	for (uint32_t i = 0; i < t->report->nphase; i++) {
+		const struct res_phase *p = &t->report->phase[i];
+
+		doubts_of(t, p->cfg != NULL ? p->cfg->name : "serving",
+			  &p->doubts);
+	}
+}
+
+/* The full and the resumed phase of a run that has just one of each. */
+static bool find_pair(const struct tbl *t, const struct res_phase **full,
+		      const struct res_phase **resumed)
+{
+	*full = *resumed = NULL;
+	if (t->report->nphase != 2)
+		return false;
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct res_phase *p = &t->report->phase[i];
+
+		if (p->cfg == NULL || !is_result(p))
+			return false;
+		if (p->cfg->handshake == CFG_HANDSHAKE_FULL)
+			*full = p;
+		else
+			*resumed = p;
+	}
+	return *full != NULL && *resumed != NULL;
+}
+
+static void tables(const struct tbl *t)
+{
+	const struct res_phase *full, *resumed;
+
+	if (t->report->served && t->report->nphase == 1) {
+		pair_table(t, &t->report->phase[0], &t->report->phase[0]);
+		fputc('\n', t->out);
+		return;
+	}
+	if (find_pair(t, &full, &resumed)) {
+		pair_table(t, full, resumed);
+		fputc('\n', t->out);
+		return;
+	}
+	for (uint32_t i = 0; i < t->report->nphase; i++)
+		if (is_result(&t->report->phase[i]))
+			single_table(t, &t->report->phase[i]);
+}
+
+void tbl_print(FILE *out, const struct mst *mst, const struct cfg *cfg,
+	       const struct mst_report *report, struct tbl_style style)
+{
+	struct tbl t = { .out = out,
+			 .mst = mst,
+			 .seg = mst_seg(mst),
+			 .cfg = cfg,
+			 .report = report,
+			 .style = style };
+
+	if (report->nphase == 0)
+		return;
+	head(&t);
+	tables(&t);
+	checks(&t);
+	limits(&t);
+	other_cpu(&t);
+	doubts(&t);
+}
