@@ -142,6 +142,8 @@ run_unit = bash tests/unit.sh $(UNIT)
 run_e2e = TTERM_BIN='$(abspath $(B))' TTERM_VARIANT=$(VARIANT) \
 	bash tests/e2e/run.sh $(T)
 
+build-tests: $(UNIT)
+
 check unit: $(UNIT)
 	@$(run_unit)
 
@@ -228,7 +230,7 @@ help:
 	$(info $(HELP))@:
 
 -include $(wildcard $(B)/*/*.d $(B)/tests/unit/*/*.d)
-.PHONY: all run test check unit e2e lint docs format bench install uninstall \
+.PHONY: all run test build-tests check unit e2e lint docs format bench install uninstall \
 	clean help deps deps-run deps-test deps-lint FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
