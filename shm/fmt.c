@@ -61,7 +61,7 @@ static int decimals_of(double v)
 
 char *fmt_rate(char buf[static FMT_LEN], double v, int width)
 {
-	static const char *const suffix[] = { "", "k", "M", "G", "T" };
+	static const char *const suffix[] = {"", "k", "M", "G", "T"};
 	char num[FMT_LEN];
 	size_t i = 0;
 
@@ -92,7 +92,7 @@ char *fmt_us(char buf[static FMT_LEN], double ns)
 
 char *fmt_bytes(char buf[static FMT_LEN], double bytes)
 {
-	static const char *const unit[] = { "B", "KiB", "MiB", "GiB", "TiB" };
+	static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB"};
 	char num[FMT_LEN];
 	size_t i = 0;
 

@@ -36,7 +36,8 @@ char *fmt_bytes(char buf[static FMT_LEN], double bytes);
 /* Columns that a UTF-8 text takes, as long as no letter is a wide one. */
 size_t fmt_columns(const char *text);
 
-/* Does the terminal's character set have the signs we draw (setlocale first)? */
+/* Does the terminal's character set have the signs we draw (setlocale first)?
+ */
 bool fmt_utf8(void);
 
 #endif

@@ -59,8 +59,8 @@ static void cpuinfo(json_t *out)
 			model = json_string(colon + 2);
 		else if (strncmp(line, "cpu MHz", 7) == 0)
 			json_array_append_new(
-				mhz, json_integer(strtoll(colon + 2, NULL,
-							  10)));
+				mhz,
+				json_integer(strtoll(colon + 2, NULL, 10)));
 		else if (strncmp(line, "flags", 5) == 0 &&
 			 strstr(line, " hypervisor") != NULL)
 			guest = true;
@@ -116,21 +116,21 @@ static void settings(json_t *out)
 		const char *key, *path;
 		bool number;
 	} row[] = {
-		{ "governor",
-		  "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
-		  false },
-		{ "smt_active", "/sys/devices/system/cpu/smt/active", true },
-		{ "clocksource",
-		  "/sys/devices/system/clocksource/clocksource0/"
-		  "current_clocksource",
-		  false },
-		{ "tcp_congestion_control",
-		  "/proc/sys/net/ipv4/tcp_congestion_control", false },
-		{ "somaxconn", "/proc/sys/net/core/somaxconn", true },
-		{ "ip_local_port_range",
-		  "/proc/sys/net/ipv4/ip_local_port_range", false },
-		{ "io_uring_disabled", "/proc/sys/kernel/io_uring_disabled",
-		  true },
+		{"governor",
+		 "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
+		 false},
+		{"smt_active", "/sys/devices/system/cpu/smt/active", true},
+		{"clocksource",
+		 "/sys/devices/system/clocksource/clocksource0/"
+		 "current_clocksource",
+		 false},
+		{"tcp_congestion_control",
+		 "/proc/sys/net/ipv4/tcp_congestion_control", false},
+		{"somaxconn", "/proc/sys/net/core/somaxconn", true},
+		{"ip_local_port_range",
+		 "/proc/sys/net/ipv4/ip_local_port_range", false},
+		{"io_uring_disabled", "/proc/sys/kernel/io_uring_disabled",
+		 true},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(row); i++)

@@ -9,8 +9,8 @@
 
 /*
  * Kernel, CPU model, frequencies and governor, SMT, quota, limits, libraries. A
- * fact that this machine does not tell is null. The caller owns the object; NULL
- * only when out of memory.
+ * fact that this machine does not tell is null. The caller owns the object;
+ * NULL only when out of memory.
  */
 json_t *env_json(const struct plan_cpus *cpus, const char *ring_features);
 

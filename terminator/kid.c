@@ -73,7 +73,7 @@ static _Noreturn void run_driver(const struct kid *kid,
 				 const struct kid_driver *d, int ctl_fd)
 {
 	char slot[16], number[16], total[16], cpu[16], cf[16], tf[16], ct[16];
-	int keep[3] = { d->config_fd, d->trust_fd, ctl_fd };
+	int keep[3] = {d->config_fd, d->trust_fd, ctl_fd};
 
 	snprintf(slot, sizeof(slot), "%u", kid->slot);
 	snprintf(number, sizeof(number), "%u", kid->number);
@@ -91,8 +91,8 @@ static _Noreturn void run_driver(const struct kid *kid,
 	      "--config-fd", cf, "--ca-fd", tf, "--ctl-fd", ct, (char *)NULL);
 	char text[CTL_TEXT_MAX];
 
-	snprintf(text, sizeof(text), "%.200s cannot be started: %s",
-		 d->program, strerror(errno));
+	snprintf(text, sizeof(text), "%.200s cannot be started: %s", d->program,
+		 strerror(errno));
 	ctl_send(ctl_fd, CTL_FAIL, 0, text);
 	_exit(EXIT_RUN);
 }
@@ -154,9 +154,9 @@ static int start(struct kid *kid, struct shm_seg *seg,
 			worker != NULL ? SHM_WORKER : SHM_DRIVER, kid->number,
 			pid, kid->cpu);
 	adopt(kid, pid, pid_fd, ctl[0]);
-	kid->cpu_base_ns = atomic_load_explicit(
-		&shm_seg_slot(seg, kid->slot)->ctr.cpu_ns,
-		memory_order_relaxed);
+	kid->cpu_base_ns =
+		atomic_load_explicit(&shm_seg_slot(seg, kid->slot)->ctr.cpu_ns,
+				     memory_order_relaxed);
 	close(go[0]);
 	close(go[1]);
 	close(ctl[1]);
@@ -191,15 +191,15 @@ static uint64_t timeval_ns(const struct timeval *tv)
 int kid_reap(struct kid *kid, struct shm_seg *seg)
 {
 	struct shm_slot *slot = shm_seg_slot(seg, kid->slot);
-	struct rusage use = { 0 };
+	struct rusage use = {0};
 	int status = 0;
 	bool clean;
 
 	while (wait4(kid->pid, &status, 0, &use) < 0 && errno == EINTR)
 		;
 	clean = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-	shm_slot_reap(slot, kid->leaving && clean ? SHM_SLOT_ENDED
-						  : SHM_SLOT_DEAD);
+	shm_slot_reap(slot,
+		      kid->leaving && clean ? SHM_SLOT_ENDED : SHM_SLOT_DEAD);
 	/* The kernel's last word: its own may be older by some work. */
 	ctr_raise(&slot->ctr.cpu_ns, kid->cpu_base_ns +
 					     timeval_ns(&use.ru_utime) +

@@ -14,7 +14,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum kid_kind { KID_WORKER, KID_DRIVER };
+enum kid_kind {
+	KID_WORKER,
+	KID_DRIVER
+};
 
 struct kid {
 	enum kid_kind kind;
@@ -28,11 +31,12 @@ struct kid {
 	bool idle;	/* drivers: no connection left */
 	bool leaving;	/* told to end: its exit is no fault */
 	uint32_t phase; /* drivers: the last START sent */
-	uint32_t quick_deaths; /* in a row, each less than 1 s after its start */
+	uint32_t
+		quick_deaths; /* in a row, each less than 1 s after its start */
 	uint64_t started_ns;
 	uint64_t cpu_base_ns; /* CPU of the slot's earlier processes */
-	uint64_t respawn_ns; /* clk_now() when to start it again; 0: no */
-	char fault[480];     /* its own words when it failed (CTL_FAIL) */
+	uint64_t respawn_ns;  /* clk_now() when to start it again; 0: no */
+	char fault[480];      /* its own words when it failed (CTL_FAIL) */
 };
 
 /* What a driver is given beside its number; file descriptors are borrowed. */
@@ -46,8 +50,8 @@ struct kid_driver {
 };
 
 /*
- * Forks. `args` lacks only the slot, number, cpu and ctl_fd, which are filled in
- * here. 0, or -errno (fork, pidfd, socketpair).
+ * Forks. `args` lacks only the slot, number, cpu and ctl_fd, which are filled
+ * in here. 0, or -errno (fork, pidfd, socketpair).
  */
 int kid_start_worker(struct kid *kid, struct shm_seg *seg,
 		     const struct wrk_args *args);

@@ -130,10 +130,11 @@ static int bind_one(const struct cfg *cfg, const struct addr *a, bool reuseport,
 }
 
 /*
- * SO_REUSEPORT would let us share the port with another program of the same user
- * that uses it too, and the kernel would then deal connections out to both: every
- * figure would be wrong. A listener without it on the same address first proves
- * that nobody is there. Port 0 needs no proof: the kernel picks a free one.
+ * SO_REUSEPORT would let us share the port with another program of the same
+ * user that uses it too, and the kernel would then deal connections out to
+ * both: every figure would be wrong. A listener without it on the same address
+ * first proves that nobody is there. Port 0 needs no proof: the kernel picks a
+ * free one.
  */
 static int prove_free(const struct cfg *cfg, const struct addr *a)
 {

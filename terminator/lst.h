@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The listening sockets. The master makes all of them before the first fork and
- * keeps them open, so that a worker that dies loses no queued connection once it
- * is replaced. Workers inherit theirs.
+ * keeps them open, so that a worker that dies loses no queued connection once
+ * it is replaced. Workers inherit theirs.
  */
 #ifndef TERMINATOR_LST_H
 #define TERMINATOR_LST_H

@@ -29,7 +29,12 @@
 #define REST_POLL_NS	 (2 * NS_PER_MS)
 #define PROGRESS_NS	 (200 * NS_PER_MS)
 
-enum { TAG_SIGNAL = 1, TAG_TIMER, TAG_PID, TAG_CTL };
+enum {
+	TAG_SIGNAL = 1,
+	TAG_TIMER,
+	TAG_PID,
+	TAG_CTL
+};
 
 static uint64_t tag(uint32_t kind, uint32_t index)
 {
@@ -87,7 +92,7 @@ static uint32_t public_state(enum mst_state s)
 
 void mst_enter(struct mst *m, enum mst_state state, uint64_t lasts_ns)
 {
-	struct shm_phase p = { 0 };
+	struct shm_phase p = {0};
 
 	m->state = state;
 	m->state_began_ns = clk_now();
@@ -110,21 +115,21 @@ void mst_enter(struct mst *m, enum mst_state state, uint64_t lasts_ns)
 
 static int watch(struct mst *m, int fd, uint64_t t)
 {
-	struct epoll_event ev = { .events = EPOLLIN, .data.u64 = t };
+	struct epoll_event ev = {.events = EPOLLIN, .data.u64 = t};
 
 	return epoll_ctl(m->epoll_fd, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
 }
 
 static int start_kid(struct mst *m, struct kid *k)
 {
-	struct wrk_args args = { .cfg = m->cfg, .tls = m->tls };
-	struct kid_driver d = { .program = m->driver_path,
-				.segment = cfg_segment_name(m->cfg),
-				.target = lst_target(m->lst),
-				.server_name = tls_srv_name(m->tls),
-				.ndrivers = m->plan.ndrivers,
-				.config_fd = m->config_fd,
-				.trust_fd = m->trust_fd };
+	struct wrk_args args = {.cfg = m->cfg, .tls = m->tls};
+	struct kid_driver d = {.program = m->driver_path,
+			       .segment = cfg_segment_name(m->cfg),
+			       .target = lst_target(m->lst),
+			       .server_name = tls_srv_name(m->tls),
+			       .ndrivers = m->plan.ndrivers,
+			       .config_fd = m->config_fd,
+			       .trust_fd = m->trust_fd};
 	int rc;
 
 	if (strcmp(m->cfg->load.server_name, "auto") != 0)
@@ -199,9 +204,11 @@ static void replace_worker(struct mst *m, struct kid *k)
 	else
 		k->quick_deaths = 0;
 	if (k->quick_deaths > QUICK_DEATHS_MAX) {
-		mst_fail(m, "worker %u died %u times in a row within a second "
-			    "of its start%s%s", k->number, k->quick_deaths,
-			 k->fault[0] ? ": " : "", k->fault);
+		mst_fail(m,
+			 "worker %u died %u times in a row within a second "
+			 "of its start%s%s",
+			 k->number, k->quick_deaths, k->fault[0] ? ": " : "",
+			 k->fault);
 		return;
 	}
 	k->respawn_ns = k->quick_deaths == 0
@@ -230,7 +237,8 @@ static void kid_died(struct mst *m, struct kid *k)
 	} else if (m->state < MST_ENDING) {
 		res_doubt(&m->pending, false, "worker-died",
 			  "%s %s and was replaced: its open connections were "
-			  "lost", name, how);
+			  "lost",
+			  name, how);
 		tls_tickets_renew(m->tickets, k->number);
 		replace_worker(m, k);
 	}
@@ -323,8 +331,9 @@ static void on_time(struct mst *m, uint64_t now)
 	if (m->deadline_ns != 0 && now >= m->deadline_ns) {
 		m->deadline_ns = 0;
 		if (m->state == MST_STARTING)
-			mst_fail(m, "the workers did not become ready within "
-				    "%llu s",
+			mst_fail(m,
+				 "the workers did not become ready within "
+				 "%llu s",
 				 (unsigned long long)(START_NS / NS_PER_S));
 		else if (m->state == MST_ENDING)
 			kill_children(m);
@@ -355,7 +364,7 @@ static uint64_t next_time(const struct mst *m)
 
 static int arm_timer(struct mst *m)
 {
-	struct itimerspec its = { 0 };
+	struct itimerspec its = {0};
 	uint64_t t = next_time(m);
 
 	if (t != UINT64_MAX) {
@@ -565,8 +574,8 @@ static int open_loop(struct mst *m)
 	signal(SIGPIPE, SIG_IGN);
 	m->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	m->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	m->timer_fd = timerfd_create(CLOCK_MONOTONIC,
-				     TFD_CLOEXEC | TFD_NONBLOCK);
+	m->timer_fd =
+		timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (m->epoll_fd < 0 || m->signal_fd < 0 || m->timer_fd < 0)
 		return -errno;
 	rc = watch(m, m->signal_fd, tag(TAG_SIGNAL, 0));
@@ -597,7 +606,7 @@ static int make_kids(struct mst *m)
 
 static int open_segment(struct mst *m, char *err)
 {
-	static const mode_t modes[] = { 0600, 0640, 0644 };
+	static const mode_t modes[] = {0600, 0640, 0644};
 	const char *name = cfg_segment_name(m->cfg);
 	bool took_over = false;
 	pid_t owner = 0;
@@ -609,11 +618,13 @@ static int open_segment(struct mst *m, char *err)
 	if (rc == -EEXIST)
 		snprintf(err, MST_ERR_MAX,
 			 "segment %s: process %d is running under this name: "
-			 "end it, or set segment.name", name, (int)owner);
+			 "end it, or set segment.name",
+			 name, (int)owner);
 	else if (rc == -EPERM || rc == -EACCES)
 		snprintf(err, MST_ERR_MAX,
 			 "segment %s: /dev/shm/tterm.%s belongs to another "
-			 "user: set segment.name", name, name);
+			 "user: set segment.name",
+			 name, name);
 	else if (rc == -ENOSPC)
 		snprintf(err, MST_ERR_MAX,
 			 "segment %s: /dev/shm has no room for %u slots", name,
@@ -622,8 +633,10 @@ static int open_segment(struct mst *m, char *err)
 		snprintf(err, MST_ERR_MAX, "segment %s: /dev/shm/tterm.%s: %s",
 			 name, name, strerror(-rc));
 	else if (took_over)
-		log_info("segment_taken_over", "name=%s reason=\"its owner is "
-					       "gone\"", name);
+		log_info("segment_taken_over",
+			 "name=%s reason=\"its owner is "
+			 "gone\"",
+			 name);
 	return rc;
 }
 

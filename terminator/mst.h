@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The master: one thread, one loop over signalfd, pidfds, control channels and a
- * timerfd. It holds no connection and never blocks on a child.
+ * The master: one thread, one loop over signalfd, pidfds, control channels and
+ * a timerfd. It holds no connection and never blocks on a child.
  *
- * Signals: SIGINT ends and gives what was measured; SIGTERM drains first; SIGHUP
- * makes new ticket keys; a second SIGINT or SIGTERM ends at once.
+ * Signals: SIGINT ends and gives what was measured; SIGTERM drains first;
+ * SIGHUP makes new ticket keys; a second SIGINT or SIGTERM ends at once.
  */
 #ifndef TERMINATOR_MST_H
 #define TERMINATOR_MST_H

@@ -53,7 +53,7 @@ struct mst {
 	uint32_t signals;
 	uint32_t phase; /* index of the running one */
 	struct smp rest_before, begin, end, rest_after;
-	bool cut; /* the window was cut short */
+	bool cut;		   /* the window was cut short */
 	struct res_doubts pending; /* doubts of the running phase */
 	struct mst_report *report;
 	char fault[MST_ERR_MAX]; /* why the run failed; "" if it did not */

@@ -6,8 +6,8 @@
  *          ^ rest_before   ^ begin   ^ end          ^ rest_after
  *
  * Costs and rates come from begin to end. Both ends' counts are compared from
- * rest to rest, where no handshake is under way at either end, so that they must
- * be equal to the last one.
+ * rest to rest, where no handshake is under way at either end, so that they
+ * must be equal to the last one.
  */
 #include "terminator/mst_int.h"
 
@@ -98,15 +98,15 @@ static void conclude(struct mst *m, const struct cfg_phase *phase, bool at_rest)
 {
 	struct mst_report *r = m->report;
 	struct res_phase *p = &r->phase[r->nphase];
-	struct res_moments mo = { .rest_before = &m->rest_before,
-				  .begin = &m->begin,
-				  .end = &m->end,
-				  .rest_after = &m->rest_after,
-				  .at_rest = at_rest,
-				  .interrupted = m->cut,
-				  .sharing = m->plan.sharing,
-				  .nworkers = m->plan.nworkers,
-				  .ndrivers = m->plan.ndrivers };
+	struct res_moments mo = {.rest_before = &m->rest_before,
+				 .begin = &m->begin,
+				 .end = &m->end,
+				 .rest_after = &m->rest_after,
+				 .at_rest = at_rest,
+				 .interrupted = m->cut,
+				 .sharing = m->plan.sharing,
+				 .nworkers = m->plan.nworkers,
+				 .ndrivers = m->plan.ndrivers};
 
 	if (res_phase(p, m->seg, phase, &mo) < 0) {
 		mst_fail(m, "out of memory");
@@ -173,8 +173,9 @@ void phs_deadline(struct mst *m)
 {
 	switch (m->state) {
 	case MST_PRIME:
-		mst_fail(m, "phase %s: the drivers did not get ready within "
-			    "%llu s",
+		mst_fail(m,
+			 "phase %s: the drivers did not get ready within "
+			 "%llu s",
 			 m->cfg->phases[m->phase].name,
 			 (unsigned long long)((4 * m->cfg->load.timeout) /
 						      NS_PER_S +

@@ -18,7 +18,8 @@
 #define BUSY_SATURATED 0.95
 
 struct res_cost res_cost(const struct shm_seg *seg, const struct shm_snap *snap,
-			 uint64_t cpu_ns, uint64_t window_ns, enum res_kind kind)
+			 uint64_t cpu_ns, uint64_t window_ns,
+			 enum res_kind kind)
 {
 	bool full = kind == RES_FULL;
 	uint64_t nfull = shm_snap_ctr(seg, snap, CTR_ID_hs_full);
@@ -29,14 +30,15 @@ struct res_cost res_cost(const struct shm_seg *seg, const struct shm_snap *snap,
 	uint64_t all = nfull + nresumed + shm_snap_failed(seg, snap);
 	double rest = (double)cpu_ns - (double)(cfull + cresumed + cfailed);
 	const struct hist_view *time = shm_snap_hist(
-		seg, snap, full ? HIST_ID_hs_full_time : HIST_ID_hs_resumed_time);
-	struct res_cost c = { .n = full ? nfull : nresumed,
-			      .per_s = NAN,
-			      .whole_ns = NAN,
-			      .crypto_ns = NAN,
-			      .p50_ns = NAN,
-			      .p99_ns = NAN,
-			      .core_per_s = NAN };
+		seg, snap,
+		full ? HIST_ID_hs_full_time : HIST_ID_hs_resumed_time);
+	struct res_cost c = {.n = full ? nfull : nresumed,
+			     .per_s = NAN,
+			     .whole_ns = NAN,
+			     .crypto_ns = NAN,
+			     .p50_ns = NAN,
+			     .p99_ns = NAN,
+			     .core_per_s = NAN};
 
 	if (c.n == 0 || window_ns == 0)
 		return c;
@@ -98,10 +100,9 @@ static bool identity_holds(const struct shm_seg *seg, const struct shm_snap *s)
 {
 	uint64_t in = ctr(seg, s, CTR_ID_conn_accepted) +
 		      ctr(seg, s, CTR_ID_conn_started);
-	uint64_t out = ctr(seg, s, CTR_ID_hs_full) +
-		       ctr(seg, s, CTR_ID_hs_resumed) +
-		       shm_snap_failed(seg, s) +
-		       ctr(seg, s, CTR_ID_hs_in_progress);
+	uint64_t out =
+		ctr(seg, s, CTR_ID_hs_full) + ctr(seg, s, CTR_ID_hs_resumed) +
+		shm_snap_failed(seg, s) + ctr(seg, s, CTR_ID_hs_in_progress);
 
 	return in == out;
 }
@@ -109,8 +110,8 @@ static bool identity_holds(const struct shm_seg *seg, const struct shm_snap *s)
 static void check_identity(struct res_phase *p, const struct shm_seg *seg,
 			   const struct res_moments *m)
 {
-	const struct smp *all[] = { m->rest_before, m->begin, m->end,
-				    m->rest_after };
+	const struct smp *all[] = {m->rest_before, m->begin, m->end,
+				   m->rest_after};
 
 	p->identity = true;
 	for (size_t k = 0; k < ARRAY_LEN(all); k++)
@@ -270,13 +271,12 @@ static void balance(struct res_phase *p, const struct shm_seg *seg)
 
 static void unattributed(struct res_phase *p)
 {
-	uint64_t ours = p->workers_cpu_ns + p->drivers_cpu_ns +
-			p->measured.master_ns;
+	uint64_t ours =
+		p->workers_cpu_ns + p->drivers_cpu_ns + p->measured.master_ns;
 	long n = sysconf(_SC_NPROCESSORS_ONLN);
 
 	p->ncpu = n > 0 ? (uint32_t)n : 1;
-	p->unattributed_ns =
-		base_max(p->measured.machine_ns, ours) - ours;
+	p->unattributed_ns = base_max(p->measured.machine_ns, ours) - ours;
 }
 
 static void limited_by(struct res_phase *p, const struct res_moments *m)

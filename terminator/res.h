@@ -23,22 +23,25 @@
 /* One kind of handshake in one row. Without a handshake: n 0 and NaN. */
 struct res_cost {
 	uint64_t n;
-	double per_s;	    /* handshakes per second */
-	double whole_ns;    /* CPU per handshake */
-	double crypto_ns;   /* CPU in the TLS library per handshake */
+	double per_s;	       /* handshakes per second */
+	double whole_ns;       /* CPU per handshake */
+	double crypto_ns;      /* CPU in the TLS library per handshake */
 	double p50_ns, p99_ns; /* wall time of the handshake at this end */
 	double core_per_s;
 };
 
-enum res_kind { RES_FULL, RES_RESUMED };
+enum res_kind {
+	RES_FULL,
+	RES_RESUMED
+};
 
 /* `snap` is a difference over `window_ns`, `cpu_ns` its process's CPU. */
 struct res_cost res_cost(const struct shm_seg *seg, const struct shm_snap *snap,
 			 uint64_t cpu_ns, uint64_t window_ns,
 			 enum res_kind kind);
 
-/* Jain's fairness index, (sum x)^2 / (n sum x^2): 1 when all are equal, 1/n when
- * one has all (Jain, Chiu, Hawe 1984). NaN when all are 0. */
+/* Jain's fairness index, (sum x)^2 / (n sum x^2): 1 when all are equal, 1/n
+ * when one has all (Jain, Chiu, Hawe 1984). NaN when all are 0. */
 double res_jain(const uint64_t *x, uint32_t n);
 
 /* A named reason to distrust. `fatal`: there is no result at all. */
@@ -77,7 +80,7 @@ struct res_phase {
 	bool identity; /* accepted = full + resumed + failed + in progress */
 	bool interrupted;
 	double jain;
-	uint64_t min_hs, max_hs; /* of one worker */
+	uint64_t min_hs, max_hs;	  /* of one worker */
 	double busy_max, driver_busy_max; /* share of a CPU, 0..1 */
 	char limited_by[160];
 	struct res_doubts doubts;

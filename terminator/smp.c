@@ -38,12 +38,12 @@ void smp_fini(struct smp *s)
 }
 
 /*
- * First line of /proc/stat: "cpu user nice system idle iowait irq softirq steal",
- * in ticks (proc(5)). Busy is all but idle, iowait and steal.
+ * First line of /proc/stat: "cpu user nice system idle iowait irq softirq
+ * steal", in ticks (proc(5)). Busy is all but idle, iowait and steal.
  */
 static void take_machine(struct smp *s)
 {
-	unsigned long long v[8] = { 0 };
+	unsigned long long v[8] = {0};
 	uint64_t tick = NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK);
 	FILE *f = fopen("/proc/stat", "re");
 
@@ -57,7 +57,8 @@ static void take_machine(struct smp *s)
 	fclose(f);
 }
 
-/* /proc/net/netstat has pairs of lines: names, then values in the same order. */
+/* /proc/net/netstat has pairs of lines: names, then values in the same order.
+ */
 static void take_overflows(struct smp *s)
 {
 	char names[4096], values[4096], *np, *vp, *n, *v;
@@ -69,9 +70,8 @@ static void take_overflows(struct smp *s)
 	    fgets(values, sizeof(values), f) != NULL) {
 		n = strtok_r(names, " \n", &np);
 		v = strtok_r(values, " \n", &vp);
-		for (; n != NULL && v != NULL;
-		     n = strtok_r(NULL, " \n", &np),
-		     v = strtok_r(NULL, " \n", &vp))
+		for (; n != NULL && v != NULL; n = strtok_r(NULL, " \n", &np),
+					       v = strtok_r(NULL, " \n", &vp))
 			if (strcmp(n, "ListenOverflows") == 0)
 				s->overflows = strtoull(v, NULL, 10);
 	}
@@ -89,9 +89,9 @@ void smp_take(struct smp *s, const struct shm_seg *seg, const struct kid *kids,
 		uint64_t cpu;
 
 		if (kids[i].pid != 0 && clk_pid_cpu(kids[i].pid, &cpu) == 0)
-			s->cpu_ns[kids[i].slot] = base_max(
-				kids[i].cpu_base_ns + cpu,
-				s->cpu_ns[kids[i].slot]);
+			s->cpu_ns[kids[i].slot] =
+				base_max(kids[i].cpu_base_ns + cpu,
+					 s->cpu_ns[kids[i].slot]);
 	}
 	s->master_ns = clk_process_cpu();
 	take_machine(s);
@@ -106,8 +106,9 @@ void smp_diff(struct smp *out, const struct shm_seg *seg,
 		shm_snap_diff(seg, &out->snap[i], &later->snap[i],
 			      &earlier->snap[i]);
 		/* A reaped process's CPU is known to the microsecond only. */
-		out->cpu_ns[i] = base_max(later->cpu_ns[i], earlier->cpu_ns[i]) -
-				 earlier->cpu_ns[i];
+		out->cpu_ns[i] =
+			base_max(later->cpu_ns[i], earlier->cpu_ns[i]) -
+			earlier->cpu_ns[i];
 	}
 	out->taken_ns = later->taken_ns - earlier->taken_ns;
 	out->master_ns = later->master_ns - earlier->master_ns;

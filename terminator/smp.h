@@ -12,14 +12,14 @@
 #include <stdint.h>
 
 struct smp {
-	uint32_t n;		/* slots */
-	uint64_t taken_ns;	/* clk_now() */
-	struct shm_snap *snap;	/* owns n */
-	uint64_t *cpu_ns;	/* owns n: user + system of the slot so far */
-	uint64_t master_ns;	/* CPU of the master */
-	uint64_t machine_ns;	/* busy time of all CPUs (/proc/stat) */
-	uint64_t steal_ns;	/* time the hypervisor gave to others */
-	uint64_t overflows;	/* TcpExt ListenOverflows + ListenDrops */
+	uint32_t n;	       /* slots */
+	uint64_t taken_ns;     /* clk_now() */
+	struct shm_snap *snap; /* owns n */
+	uint64_t *cpu_ns;      /* owns n: user + system of the slot so far */
+	uint64_t master_ns;    /* CPU of the master */
+	uint64_t machine_ns;   /* busy time of all CPUs (/proc/stat) */
+	uint64_t steal_ns;     /* time the hypervisor gave to others */
+	uint64_t overflows;    /* TcpExt ListenOverflows + ListenDrops */
 };
 
 /* 0 or -ENOMEM; ends with smp_fini(). */
@@ -27,8 +27,8 @@ int smp_init(struct smp *s, const struct shm_seg *seg);
 void smp_fini(struct smp *s);
 
 /*
- * Fills `s`. CPU comes from the clock of each live process, which is exact up to
- * this moment; for a slot without one, from its own last word (cpu_ns).
+ * Fills `s`. CPU comes from the clock of each live process, which is exact up
+ * to this moment; for a slot without one, from its own last word (cpu_ns).
  */
 void smp_take(struct smp *s, const struct shm_seg *seg, const struct kid *kids,
 	      uint32_t nkids);
@@ -37,7 +37,8 @@ void smp_take(struct smp *s, const struct shm_seg *seg, const struct kid *kids,
 void smp_diff(struct smp *out, const struct shm_seg *seg,
 	      const struct smp *later, const struct smp *earlier);
 
-/* Sum over all slots of one role; `out` was initialised with shm_snap_init(). */
+/* Sum over all slots of one role; `out` was initialised with shm_snap_init().
+ */
 void smp_total(struct shm_snap *out, const struct shm_seg *seg,
 	       const struct smp *s, uint32_t role);
 

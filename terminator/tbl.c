@@ -288,8 +288,10 @@ static void checks(const struct tbl *t)
 		if (isfinite(p->jain) && !(p->jain >= jain))
 			jain = p->jain;
 	}
-	fprintf(t->out, "%-9saccepted = full + resumed + failed "
-			"+ in progress ", "checks");
+	fprintf(t->out,
+		"%-9saccepted = full + resumed + failed "
+		"+ in progress ",
+		"checks");
 	check_sign(t, identity);
 	fprintf(t->out, "   balance %s (Jain; 1 is even)\n",
 		fmt_fixed(b, jain, 2));
@@ -305,13 +307,14 @@ static void other_cpu(const struct tbl *t)
 	for (uint32_t i = 0; i < t->report->nphase; i++) {
 		const struct res_phase *p = &t->report->phase[i];
 
-		worst = fmax(worst, (double)p->unattributed_ns /
-					    ((double)p->measured.taken_ns *
-					     p->ncpu));
+		worst = fmax(worst,
+			     (double)p->unattributed_ns /
+				     ((double)p->measured.taken_ns * p->ncpu));
 	}
-	fprintf(t->out, "%-9s%s %% of the machine's CPU time was used by "
-			"others or by interrupts\n", "others",
-		fmt_fixed(b, 100 * worst, 1));
+	fprintf(t->out,
+		"%-9s%s %% of the machine's CPU time was used by "
+		"others or by interrupts\n",
+		"others", fmt_fixed(b, 100 * worst, 1));
 }
 
 static void limits(const struct tbl *t)
@@ -396,12 +399,12 @@ static void tables(const struct tbl *t)
 void tbl_print(FILE *out, const struct mst *mst, const struct cfg *cfg,
 	       const struct mst_report *report, struct tbl_style style)
 {
-	struct tbl t = { .out = out,
-			 .mst = mst,
-			 .seg = mst_seg(mst),
-			 .cfg = cfg,
-			 .report = report,
-			 .style = style };
+	struct tbl t = {.out = out,
+			.mst = mst,
+			.seg = mst_seg(mst),
+			.cfg = cfg,
+			.report = report,
+			.style = style};
 
 	if (report->nphase == 0)
 		return;

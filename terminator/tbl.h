@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 struct tbl_style {
-	bool utf8;  /* may draw signs that are not ASCII */
+	bool utf8;   /* may draw signs that are not ASCII */
 	bool colour; /* may use ANSI colours */
 };
 
