@@ -73,18 +73,23 @@ static void saved(const struct tbl *t, const struct res_cost *f,
 	double share = 100 * (1 - r->whole_ns / f->whole_ns);
 
 	snprintf(text, sizeof(text), "%s %%", fmt_fixed(b, share, 0));
-	cell(t, isfinite(share) ? text : "n/a", 7);
+	cell(t, isfinite(share) ? text : "n/a", 6);
+}
+
+/* Name and CPU of a row, 9 columns. */
+static void label(const struct tbl *t, const char *name, int cpu)
+{
+	if (cpu >= 0)
+		fprintf(t->out, "%-6s%3d", name, cpu);
+	else
+		fprintf(t->out, "%-9s", name);
 }
 
 static void pair_row(const struct tbl *t, const char *name, int cpu,
 		     const struct res_cost *f, const struct res_cost *r,
 		     bool with_saved)
 {
-	char b[FMT_LEN] = "";
-
-	if (cpu >= 0)
-		snprintf(b, sizeof(b), "%d", cpu);
-	fprintf(t->out, "%-7s%3s", name, b);
+	label(t, name, cpu);
 	half(t, f);
 	fputc(' ', t->out);
 	half(t, r);
@@ -111,13 +116,13 @@ static struct res_cost total_of(const struct tbl *t, const struct res_phase *p,
 static void pair_head(const struct tbl *t)
 {
 	paint(t, "\033[1m");
-	fprintf(t->out, "%-10s%42s %42s%7s\n", "", "full handshakes",
+	fprintf(t->out, "%-9s%42s %42s%6s\n", "", "full handshakes",
 		"resumed handshakes", "saved");
-	fprintf(t->out, "%-7s%3s", "worker", "cpu");
+	fprintf(t->out, "%-6s%3s", "worker", "cpu");
 	half_head(t);
 	fputc(' ', t->out);
 	half_head(t);
-	cell(t, "by it", 7);
+	cell(t, "by it", 6);
 	paint(t, "\033[0m");
 	fputc('\n', t->out);
 }
@@ -155,11 +160,9 @@ static void single_row(const struct tbl *t, const char *name, int cpu,
 		       const struct shm_snap *snap, uint64_t cpu_ns,
 		       uint64_t window_ns, const struct res_cost *c)
 {
-	char b[FMT_LEN] = "";
+	char b[FMT_LEN];
 
-	if (cpu >= 0)
-		snprintf(b, sizeof(b), "%d", cpu);
-	fprintf(t->out, "%-7s%3s", name, b);
+	label(t, name, cpu);
 	cell(t, fmt_fixed(b, 100 * (double)cpu_ns / (double)window_ns, 0), 7);
 	half(t, c);
 	cell(t, fmt_count(b, shm_snap_ctr(t->seg, snap, CTR_ID_hs_full)), 11);
@@ -182,7 +185,7 @@ static void single_table(const struct tbl *t, const struct res_phase *p)
 	fprintf(t->out, "%s: %s handshakes, %s s\n", p->cfg->name,
 		resumed ? "resumed" : "full",
 		fmt_fixed(secs, (double)p->measured.taken_ns / 1e9, 1));
-	fprintf(t->out, "%-7s%3s", "worker", "cpu");
+	fprintf(t->out, "%-6s%3s", "worker", "cpu");
 	cell(t, "busy %", 7);
 	half_head(t);
 	fprintf(t->out, "%11s%11s%8s\n", "full", "resumed", "failed");
