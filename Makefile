@@ -139,7 +139,9 @@ run: all
 	@$(B)/tterm $(SCENARIO)
 
 run_unit = bash tests/unit.sh $(UNIT)
+# A test that calls make again gives it the same variables.
 run_e2e = TTERM_BIN='$(abspath $(B))' TTERM_VARIANT=$(VARIANT) \
+	TTERM_MAKEFLAGS='-- $(subst ','\'',$(MAKEOVERRIDES))' \
 	bash tests/e2e/run.sh $(T)
 
 build-tests: $(UNIT)
