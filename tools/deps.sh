@@ -72,6 +72,7 @@ say()
 }
 
 # The compiler that make will call, and the headers of the C library.
+# shellcheck disable=SC2317 # have() calls it by name
 have_libc()
 {
 	echo '#include <stdio.h>' | $CC -E - >/dev/null 2>&1
