@@ -32,9 +32,8 @@ _end()
 	trap - EXIT
 	for pid in "${started[@]}"; do
 		# Started by setsid: the process group has the same number.
-		kill -KILL -- "-$pid" 2>/dev/null
+		{ kill -KILL -- "-$pid" && wait "$pid"; } 2>/dev/null
 	done
-	wait 2>/dev/null
 	[ $status -eq 0 ] || [ $status -eq 77 ] || _dump
 	rm -f "/dev/shm/tterm.$NAME"*
 	cd / && [ -n "${KEEP:-}" ] && echo "kept: $T" >&2
@@ -130,7 +129,7 @@ eventually()
 
 	shift
 	until "$@" >/dev/null 2>&1; do
-		[ $((SECONDS - begin)) -lt $limit ] ||
+		[ $((SECONDS - begin)) -le $limit ] ||
 			fail "not within $limit s: $*"
 		read -r -t 0.05 <>"$T/.never" || true
 	done
@@ -138,14 +137,31 @@ eventually()
 mkfifo "$T/.never"
 
 # start WORD COMMAND...: in the background, in a process group of its own; output
-# in WORD.out and WORD.err, process id in ${started[WORD]}.
+# in WORD.out and WORD.err, process id in ${started[WORD]}. A shell's background
+# job ignores SIGINT: not so here. Returns once signals reach the command itself.
 start()
 {
 	local word=$1
 
 	shift
-	setsid "$@" >"$word.out" 2>"$word.err" </dev/null &
+	setsid env --default-signal=INT,QUIT "$@" >"$word.out" 2>"$word.err" \
+		</dev/null &
 	started[$word]=$!
+	eventually 10 _begun "${started[$word]}"
+}
+
+_begun()
+{
+	local group exe
+
+	_gone "$1" && return
+	group=$(cut -d' ' -f5 "/proc/$1/stat")
+	exe=$(readlink "/proc/$1/exe")
+	case ${exe##*/}:$group in
+	setsid:* | env:*) return 1 ;;
+	*:"$1") ;;
+	*) return 1 ;;
+	esac
 }
 
 running()

@@ -70,9 +70,14 @@ run_one()
 	limit=$((${limit:-60} * slow))
 	mark=$$-$RANDOM$RANDOM
 	begin=$(date +%s%N)
-	TTERM_E2E=$mark timeout -k 10 $limit bash "$file" >"$log" 2>&1 </dev/null
+	mkdir "$tmp/$mark"
+	{
+		TTERM_E2E=$mark TMPDIR=$tmp/$mark timeout -k 10 $limit \
+			bash "$file" >"$log" 2>&1 </dev/null
+	} 2>/dev/null
 	status=$?
 	leftover=$(sweep $mark)
+	[ -n "${KEEP:-}" ] || rm -rf "${tmp:?}/$mark"
 	ms=$((($(date +%s%N) - begin) / 1000000))
 	word=ok
 	note=
@@ -99,8 +104,9 @@ run_one()
 
 tests=()
 choose "$@"
-log=$(mktemp) || exit 1
-trap 'rm -f "$log"' EXIT
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/tterm-e2e.XXXXXX") || exit 1
+log=$tmp/log
+trap '[ -n "${KEEP:-}" ] || rm -rf "$tmp"' EXIT
 trap 'exit 130' INT TERM
 passed=0
 failed=0
