@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/tdrive_addr.h"
+
+#include "shm/base.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SCHEME "https://"
+
+static int refuse(char *err, size_t len, const char *text, const char *what)
+{
+	snprintf(err, len, "%.200s: %s", text, what);
+	return -EINVAL;
+}
+
+/* Copies [from, end) and ends it with a NUL, if it fits and is not empty. */
+static bool copy(char *to, size_t size, const char *from, const char *end)
+{
+	size_t n = (size_t)(end - from);
+
+	if (n == 0 || n >= size)
+		return false;
+	memcpy(to, from, n);
+	to[n] = '\0';
+	return true;
+}
+
+static bool is_port(const char *text)
+{
+	unsigned value = 0;
+
+	for (const char *p = text; *p != '\0'; p++) {
+		if (*p < '0' || *p > '9' || p - text >= 5)
+			return false;
+		value = value * 10 + (unsigned)(*p - '0');
+	}
+	return value >= 1 && value <= 65535;
+}
+
+/* Ends of the host and of the port in [text, end); *port NULL: none. */
+static bool cut(const char *text, const char *end, const char **host,
+		const char **host_end, const char **port)
+{
+	const char *colon;
+
+	*host = text;
+	if (*text == '[') {
+		*host = text + 1;
+		*host_end = memchr(text, ']', (size_t)(end - text));
+		if (*host_end == NULL)
+			return false;
+		*port = *host_end + 1 == end ? NULL : *host_end + 2;
+		return *port == NULL || (*host_end)[1] == ':';
+	}
+	colon = memchr(text, ':', (size_t)(end - text));
+	*host_end = colon != NULL ? colon : end;
+	*port = colon != NULL ? colon + 1 : NULL;
+	return true;
+}
+
+int addr_parse(struct addr_name *out, const char *text, char *err, size_t len)
+{
+	bool scheme = strncmp(text, SCHEME, strlen(SCHEME)) == 0;
+	const char *from = scheme ? text + strlen(SCHEME) : text;
+	const char *end = from + strcspn(from, "/");
+	const char *host, *host_end, *port;
+	struct addr_name name;
+
+	if (strncmp(text, "http://", 7) == 0)
+		return refuse(err, len, text, "write https://, this is TLS");
+	if (*end == '/' && end[1] != '\0')
+		return refuse(err, len, text,
+			      "a path has no use, no request is sent; write "
+			      "https://host:port");
+	if (!cut(from, end, &host, &host_end, &port) ||
+	    !copy(name.host, sizeof(name.host), host, host_end))
+		return refuse(err, len, text,
+			      "write https://host:port, an IPv6 address in "
+			      "brackets");
+	if (port == NULL && !scheme)
+		return refuse(err, len, text, "a port is missing");
+	if (port == NULL)
+		memcpy(name.port, "443", 4);
+	else if (!copy(name.port, sizeof(name.port), port, end) ||
+		 !is_port(name.port))
+		return refuse(err, len, text, "the port is 1 to 65535");
+	*out = name;
+	return 0;
+}
+
+int addr_resolve(struct addr_target *out, const struct addr_name *name,
+		 char *err, size_t len)
+{
+	const struct addrinfo hints = {.ai_family = AF_UNSPEC,
+				       .ai_socktype = SOCK_STREAM,
+				       .ai_flags = AI_NUMERICSERV};
+	struct addrinfo *found;
+	int rc = getaddrinfo(name->host, name->port, &hints, &found);
+
+	if (rc != 0) {
+		snprintf(err, len, "%.200s: %s", name->host, gai_strerror(rc));
+		return -EINVAL;
+	}
+	MUST(found->ai_addrlen <= sizeof(out->sa));
+	memset(out, 0, sizeof(*out));
+	memcpy(&out->sa, found->ai_addr, found->ai_addrlen);
+	out->len = found->ai_addrlen;
+	freeaddrinfo(found);
+	return 0;
+}
+
+bool addr_is_numeric(const char *host)
+{
+	struct in6_addr any;
+
+	return inet_pton(AF_INET, host, &any) == 1 ||
+	       inet_pton(AF_INET6, host, &any) == 1;
+}
+
+bool addr_rotates(const struct addr_target *target)
+{
+	return target->sa.any.sa_family == AF_INET &&
+	       ntohl(target->sa.v4.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+}
+
+struct sockaddr_in addr_source(const struct addr_target *target,
+			       uint32_t driver, uint64_t turn)
+{
+	uint32_t first = INADDR_LOOPBACK + driver * ADDR_SOURCES;
+	uint32_t addr = first + (uint32_t)(turn % ADDR_SOURCES);
+
+	/* The address past our own range is the next driver's first: harmless,
+	 * addresses are set apart for ports, not for safety. */
+	if (addr == ntohl(target->sa.v4.sin_addr.s_addr))
+		addr = first + ADDR_SOURCES;
+	return (struct sockaddr_in){.sin_family = AF_INET,
+				    .sin_addr.s_addr = htonl(addr)};
+}
+
+uint32_t addr_share(uint64_t total, uint32_t drivers, uint32_t number)
+{
+	return (uint32_t)(total / drivers + (number < total % drivers));
+}

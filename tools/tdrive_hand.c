@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/tdrive_hand.h"
+
+#include "shm/base.h"
+#include "shm/clk.h"
+#include "shm/fmt.h"
+#include "shm/seg.h"
+#include "tools/tdrive_args.h"
+#include "tools/tdrive_load.h"
+#include "tools/tdrive_report.h"
+#include "tools/tdrive_tls.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+/* As the scenario's defaults, load.timeout and load.ticket_wait. */
+#define TIMEOUT_NS     (5 * NS_PER_S)
+#define TICKET_WAIT_NS (500 * NS_PER_MS)
+
+/* As a managed driver: tickets not there by then do not come. */
+#define PRIME_NS (3 * TIMEOUT_NS)
+
+struct hand {
+	const struct args *args; /* borrows */
+	struct addr_name host;
+	struct shm_slot *slot; /* owns, as all below */
+	struct ctls *tls;
+	struct load *load;
+	int signal_fd;
+	uint32_t signals; /* SIGINT or SIGTERM so far */
+	struct report_take begin, from, to, end;
+	char err[512];
+};
+
+/* ---- set-up ---- */
+
+static int make_slot(struct hand *h)
+{
+	size_t size = sizeof(*h->slot);
+
+	/* A multiple of its alignment, as aligned_alloc() wants it. */
+	h->slot = aligned_alloc(_Alignof(struct shm_slot), size);
+	if (h->slot == NULL) {
+		snprintf(h->err, sizeof(h->err), "out of memory");
+		return -ENOMEM;
+	}
+	memset(h->slot, 0, size);
+	return 0;
+}
+
+static int open_tls(struct hand *h)
+{
+	const struct args *a = h->args;
+	struct ctls_want want = {.ca_path = a->ca,
+				 .name = a->name != NULL ? a->name
+							 : h->host.host,
+				 .insecure = a->insecure};
+	int rc = args_list(&want.versions, a->versions);
+
+	if (rc == 0)
+		rc = args_list(&want.groups, a->groups);
+	if (rc == 0)
+		rc = ctls_open(&h->tls, &want, h->err, sizeof(h->err));
+	else
+		snprintf(h->err, sizeof(h->err),
+			 "--groups, --versions: a name is missing between two "
+			 "commas");
+	args_list_free(&want.versions);
+	args_list_free(&want.groups);
+	return rc;
+}
+
+static int open_signals(struct hand *h)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	h->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (h->signal_fd >= 0)
+		return 0;
+	snprintf(h->err, sizeof(h->err), "signalfd: %s", strerror(errno));
+	return -errno;
+}
+
+static int open_load(struct hand *h)
+{
+	struct load_want want = {.seats = h->args->connections,
+				 .timeout_ns = TIMEOUT_NS,
+				 .ticket_wait_ns = TICKET_WAIT_NS,
+				 .tickets = LOAD_TICKETS_LEARN,
+				 .tls = h->tls,
+				 .slot = h->slot};
+	int rc = addr_resolve(&want.target, &h->host, h->err, sizeof(h->err));
+
+	if (rc == 0)
+		rc = load_open(&h->load, &want, h->err, sizeof(h->err));
+	if (rc == 0)
+		load_watch(h->load, h->signal_fd);
+	return rc;
+}
+
+/* ---- the run ---- */
+
+static void take_signals(struct hand *h)
+{
+	struct signalfd_siginfo info;
+
+	while (read(h->signal_fd, &info, sizeof(info)) == sizeof(info))
+		h->signals++;
+}
+
+static void turn(struct hand *h, uint64_t until_ns)
+{
+	if (load_turn(h->load, until_ns) != 0)
+		take_signals(h);
+}
+
+static void live_line(const char *what, uint64_t done, uint64_t ns,
+		      uint64_t left_ns)
+{
+	char rate[FMT_LEN];
+
+	if (isatty(STDERR_FILENO) != 1)
+		return;
+	fprintf(stderr, "\r\033[K%s: %llu s left, %s handshakes/s", what,
+		(unsigned long long)((left_ns + NS_PER_S / 2) / NS_PER_S),
+		fmt_rate(rate, (double)done * (double)NS_PER_S / (double)ns,
+			 9));
+	fflush(stderr);
+}
+
+static uint64_t handshakes(const struct hand *h)
+{
+	const struct ctr_block *ctr = &h->slot->ctr;
+
+	return atomic_load_explicit(&ctr->hs_full, memory_order_relaxed) +
+	       atomic_load_explicit(&ctr->hs_resumed, memory_order_relaxed);
+}
+
+static bool forever(const struct hand *h)
+{
+	(void)h;
+	return false;
+}
+
+static bool primed(const struct hand *h)
+{
+	return load_primed(h->load);
+}
+
+/* Turns until `over`, a signal, or the end of `ns`. */
+static void go_on(struct hand *h, const char *what, uint64_t ns,
+		  bool (*over)(const struct hand *h))
+{
+	uint64_t start = clk_now(), end = start + ns, tick = start + NS_PER_S;
+	uint64_t before = handshakes(h), shown = start;
+
+	for (uint64_t now = start; now < end && h->signals == 0 && !over(h);
+	     now = clk_now()) {
+		turn(h, base_min(end, tick));
+		if (clk_now() < tick)
+			continue;
+		live_line(what, handshakes(h) - before, tick - shown,
+			  end > tick ? end - tick : 0);
+		before = handshakes(h);
+		shown = tick;
+		tick += NS_PER_S;
+	}
+}
+
+static void measure(struct hand *h)
+{
+	const struct args *a = h->args;
+
+	report_take(&h->begin, h->slot);
+	load_start(h->load, a->handshake);
+	if (a->handshake == CFG_HANDSHAKE_RESUMED)
+		go_on(h, "tickets", PRIME_NS, primed);
+	go_on(h, "warm-up", a->warmup_ns, forever);
+	report_take(&h->from, h->slot);
+	go_on(h, "measuring", a->duration_ns, forever);
+	report_take(&h->to, h->slot);
+	if (isatty(STDERR_FILENO) == 1)
+		fputs("\r\033[K", stderr);
+	load_stop(h->load);
+	/* A second signal ends it without waiting for the rest. */
+	while (!load_idle(h->load) && h->signals < 2)
+		turn(h, UINT64_MAX);
+	report_take(&h->end, h->slot);
+}
+
+static int print(struct hand *h)
+{
+	const struct args *a = h->args;
+	struct report r = {.url = a->url,
+			   .library = ctls_library(),
+			   .ring = load_ring_mode(h->load),
+			   .handshake = a->handshake,
+			   .connections = a->connections,
+			   .asked_ns = a->duration_ns,
+			   .interrupted = h->signals > 0};
+	int verdict, rc = 0;
+
+	report_diff(&r.took, &h->to, &h->from);
+	report_diff(&r.whole, &h->end, &h->begin);
+	verdict = report_verdict(&r, h->err, sizeof(h->err));
+	if (a->json)
+		rc = report_json(&r, stdout);
+	else
+		report_table(&r, stdout);
+	if (rc != 0 || fflush(stdout) != 0) {
+		fprintf(stderr, "tdrive: standard output: %s\n",
+			strerror(errno));
+		return EXIT_RUN;
+	}
+	return verdict;
+}
+
+static int set_up(struct hand *h)
+{
+	int rc = addr_parse(&h->host, h->args->url, h->err, sizeof(h->err));
+
+	if (rc == 0)
+		rc = make_slot(h);
+	if (rc == 0)
+		rc = open_tls(h);
+	if (rc == 0)
+		rc = open_signals(h);
+	if (rc == 0)
+		rc = open_load(h);
+	return rc;
+}
+
+int hand_run(const struct args *args)
+{
+	/* Large: four copies of all histograms. */
+	struct hand *h = calloc(1, sizeof(*h));
+	int status;
+
+	if (h == NULL)
+		return EXIT_RUN;
+	h->args = args;
+	h->signal_fd = -1;
+	status = set_up(h);
+	if (status == 0) {
+		measure(h);
+		status = print(h);
+	} else {
+		fprintf(stderr, "tdrive: %s\n", h->err);
+		status = status == -EINVAL ? EXIT_USAGE : EXIT_RUN;
+	}
+	load_close(&h->load);
+	ctls_close(&h->tls);
+	if (h->signal_fd >= 0)
+		close(h->signal_fd);
+	free(h->slot);
+	free(h);
+	return status;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A seat: the place of one connection in the closed loop. It connects, shakes
+ * hands, may wait for a ticket, closes, and begins again:
+ *
+ *     IDLE -> CONNECT -> HANDSHAKE -> TICKET -> CLOSE -> CONNECT ...
+ *                                                  `-> PAUSE -> CONNECT
+ *
+ * (tdrive_states.def has every step.) The seat keeps its latest ticket, so that
+ * a seat resumes its own sessions.
+ *
+ * Loans. A submitted SQE lends the socket, the seat and a buffer to the kernel;
+ * `flying` tells which. A seat begins anew only with no loan out, so no
+ * completion of an earlier connection can be taken for one of this.
+ */
+#ifndef TOOLS_TDRIVE_SEAT_H
+#define TOOLS_TDRIVE_SEAT_H
+
+#include "shm/base.h"
+#include "tools/tdrive_tmr.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct ctls_conn;
+
+enum seat_state {
+#define STATE(name, ...) SEAT_##name,
+#include "tools/tdrive_states.def"
+	SEAT_STATES
+};
+
+/* Requests of a seat that can be in flight, one of each kind at most. */
+enum seat_op {
+	SEAT_OP_CONNECT,
+	SEAT_OP_RECV,
+	SEAT_OP_SEND,
+	SEAT_OP_CANCEL,
+	SEAT_OP_CLOSE,
+	SEAT_OPS
+};
+
+/* Back-off: 1 ms, doubled by each failure in a row, 100 ms at most. */
+#define SEAT_PAUSES 8u
+
+/* Not opaque: the hot path of tdrive_step.c is the only writer. */
+struct seat {
+	struct tmr tmr; /* first: a timer is its seat */
+	uint32_t index;
+	enum seat_state state;
+	int fd;		   /* owns; -1: none */
+	uint32_t flying;   /* bit per seat_op in flight */
+	uint32_t fails;	   /* in a row */
+	int send_error;	   /* -errno of a send while a receive could tell why */
+	bool primed;	   /* has got a ticket since the phase began */
+	bool got_ticket;   /* this connection has */
+	bool cancelled;	   /* what was in flight has been taken back */
+	bool more;	   /* the kernel says that more has arrived */
+	uint64_t began_ns; /* the connect */
+	uint64_t connected_ns; /* the connect's end */
+	uint64_t crypto_ns;    /* CPU in the TLS library for this handshake */
+	uint64_t sent_bytes, recv_bytes; /* not yet counted in the slot */
+	uint8_t *in;			 /* owns (by the load's arena) */
+	struct ctls_conn *tls;		 /* owns */
+};
+
+/* The only writer of seat->state; aborts on a step that is not in the table. */
+void seat_set_state(struct seat *seat, enum seat_state state);
+bool seat_may(enum seat_state from, enum seat_state to);
+const char *seat_state_name(enum seat_state state);
+
+/* Which pause (0 to SEAT_PAUSES - 1) follows `fails` failures in a row, at
+ * least one; and how long that pause lasts. */
+uint32_t seat_pause(uint32_t fails);
+uint64_t seat_pause_ns(uint32_t pause);
+
+static inline bool seat_flies(const struct seat *seat, enum seat_op op)
+{
+	return (seat->flying & (1u << op)) != 0;
+}
+
+#endif

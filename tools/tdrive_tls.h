@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The client's side of TLS, without sockets: bytes that came are lent in, bytes
+ * to send are taken out. The load moves them.
+ *
+ * In        ctls_feed() lends a window of received bytes; a step reads it to
+ * its end before it answers CTLS_AGAIN, so the caller may then receive into the
+ * same memory again. Out       a step appends to the connection's own buffer.
+ * ctls_out() lends what is unsent to the kernel, ctls_sent() gives it back. A
+ * step may run while a loan is out: it writes behind it. Tickets   a connection
+ * object lives as long as its seat and keeps the latest session over
+ * connections. TLS 1.3 sessions are offered once; a TLS 1.2 session is offered
+ * until it is replaced or fails.
+ */
+#ifndef TOOLS_TDRIVE_TLS_H
+#define TOOLS_TDRIVE_TLS_H
+
+#include "config/cfg.h"
+#include "tools/tdrive_count.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct ctls;	  /* what all connections share */
+struct ctls_conn; /* one seat's */
+
+/* All borrowed during ctls_open(). An empty list or NULL: the library's own. */
+struct ctls_want {
+	struct cfg_list versions; /* TLSv1.2, TLSv1.3 */
+	struct cfg_list groups;
+	struct cfg_list ciphers; /* TLS 1.3 suites and TLS 1.2 names */
+	const char *ca_path;	 /* PEM; each certificate in it is trusted */
+	const char *name;	 /* to verify, and for SNI unless an address */
+	bool insecure;		 /* verify nothing */
+};
+
+enum ctls_result {
+	CTLS_OK,    /* done */
+	CTLS_AGAIN, /* what was fed is used up; more is needed */
+	CTLS_FULL,  /* what is to be sent must leave before the next step */
+	CTLS_EOF,   /* the peer ended it by close_notify */
+	CTLS_ERR, /* over; ctls_cause() says why; an alert may be in ctls_out()
+		   */
+};
+
+/* "OpenSSL 3.0.22" as loaded. Static storage. */
+const char *ctls_library(void);
+
+/*
+ * 0, and the caller owns *out; -EINVAL with one sentence in err that names the
+ * value; -ENOMEM.
+ */
+int ctls_open(struct ctls **out, const struct ctls_want *want, char *err,
+	      size_t len);
+/* After every connection of it was freed. */
+void ctls_close(struct ctls **ctls);
+
+/* 0 or -ENOMEM. The caller owns *out; `ctls` is borrowed. */
+int ctls_conn_new(struct ctls_conn **out, struct ctls *ctls);
+void ctls_conn_free(struct ctls_conn **conn);
+
+/*
+ * A new connection. `offer`: offer the session it holds, if it holds one that
+ * still can be; `keep`: keep the sessions that come. 0 or -ENOMEM.
+ */
+int ctls_begin(struct ctls_conn *conn, bool offer, bool keep);
+bool ctls_offered(const struct ctls_conn *conn);
+
+void ctls_feed(struct ctls_conn *conn, const uint8_t *in, size_t len);
+
+/* Hot path. CTLS_OK, AGAIN, FULL or ERR. */
+enum ctls_result ctls_handshake(struct ctls_conn *conn);
+
+/* After the handshake: takes tickets, throws away data. AGAIN, FULL, EOF, ERR.
+ */
+enum ctls_result ctls_read(struct ctls_conn *conn);
+
+/* After CTLS_ERR in the handshake. */
+enum count_fail ctls_cause(const struct ctls_conn *conn);
+
+/* After the handshake. */
+bool ctls_resumed(const struct ctls_conn *conn);
+bool ctls_is_tls13(const struct ctls_conn *conn);
+
+/* Tickets that came since the last call. */
+uint32_t ctls_take_tickets(struct ctls_conn *conn);
+
+/* Does it hold a session that can be offered? */
+bool ctls_holds(const struct ctls_conn *conn);
+void ctls_drop(struct ctls_conn *conn);
+
+/* Lends what is unsent: its length, 0 when there is nothing. */
+size_t ctls_out(struct ctls_conn *conn, const uint8_t **out);
+/* The kernel took `n` bytes of the loan (0: the send failed); ends the loan. */
+void ctls_sent(struct ctls_conn *conn, size_t n);
+
+/*
+ * Ends the connection, not the seat's session; no loan may be out. Sends
+ * nothing. Also when none was begun.
+ */
+void ctls_end(struct ctls_conn *conn);
+
+#endif
