@@ -71,7 +71,7 @@ static const struct option {
 };
 
 /* Bit per row of options[]. */
-typedef char fits_in_32_bits[ARRAY_LEN(options) <= 32 ? 1 : -1];
+_Static_assert(ARRAY_LEN(options) <= 32, "a bit of `given` for each");
 
 static int refuse(char *err, size_t len, const char *what, const char *why)
 {
@@ -200,6 +200,13 @@ static int take(struct args *args, int argc, char *const *argv, int *at,
 	return set(args, o, value, err, len);
 }
 
+static int refuse_option(char *err, size_t len, const struct option *o,
+			 const char *why)
+{
+	snprintf(err, len, "--%s: %s", o->name, why);
+	return -EINVAL;
+}
+
 /* What is given against what the form needs. */
 static int check(const struct args *args, uint32_t given, char *err, size_t len)
 {
@@ -208,13 +215,14 @@ static int check(const struct args *args, uint32_t given, char *err, size_t len)
 		bool has = (given & (1u << i)) != 0;
 
 		if (args->managed && o->form == HAND && has)
-			return refuse(err, len, o->name,
-				      "has no use with --managed");
+			return refuse_option(err, len, o,
+					     "has no use with --managed");
 		if (!args->managed && o->form == MANAGED && has)
-			return refuse(err, len, o->name,
-				      "is for --managed, by the master only");
+			return refuse_option(
+				err, len, o,
+				"is for --managed, by the master only");
 		if (args->managed && o->form != HAND && !has)
-			return refuse(err, len, o->name, "--managed needs it");
+			return refuse_option(err, len, o, "--managed needs it");
 	}
 	if (args->managed && args->url != NULL)
 		return refuse(err, len, args->url, "has no use with --managed");

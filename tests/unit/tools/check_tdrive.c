@@ -12,6 +12,7 @@
 #include <arpa/inet.h>
 #include <check.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
