@@ -659,6 +659,9 @@ static int open_all(struct mst *m, char *err)
 	if (rc == 0)
 		rc = tls_srv_create(&m->tls, m->cfg, m->tickets, err,
 				    MST_ERR_MAX);
+	if (rc == 0 && tls_srv_warning(m->tls) != NULL)
+		log_warn("certificate", "reason=\"%s\"",
+			 tls_srv_warning(m->tls));
 	if (rc == 0)
 		rc = lst_open(&m->lst, m->cfg, m->plan.nworkers, err,
 			      MST_ERR_MAX, warn, sizeof(warn));

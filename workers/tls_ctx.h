@@ -21,12 +21,12 @@ const char *tls_library_built(void);
 
 /*
  * Ticket keys: an anonymous shared mapping (locked, not dumped), written by the
- * master only, inherited by workers. With tickets.shared a single table for all;
- * otherwise one table per worker. nworkers: at most 256.
+ * master only, inherited by workers. With tickets.shared a single table for
+ * all; otherwise one table per worker. nworkers: at most 256.
  *
  * 0, and the caller owns *out; -EINVAL with a sentence in err (key file not
- * readable, not a multiple of 80 bytes, readable by others is only a warning in
- * warn); or another -errno, also with a sentence.
+ * readable, not a multiple of 80 bytes); or another -errno, also with a
+ * sentence.
  */
 int tls_tickets_create(struct tls_tickets **out, const struct cfg *cfg,
 		       uint32_t nworkers, char *err, size_t err_len);
@@ -64,5 +64,7 @@ const char *tls_srv_trust_pem(const struct tls_srv *srv, size_t *len);
 const char *tls_srv_name(const struct tls_srv *srv);
 /* "ECDSA P-256", "RSA 2048", "Ed25519". Borrowed. */
 const char *tls_srv_certificate(const struct tls_srv *srv);
+/* Something worth a warning (an expired certificate), or NULL. Borrowed. */
+const char *tls_srv_warning(const struct tls_srv *srv);
 
 #endif

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+#include "workers/tls_conn.h"
+
+#include "workers/tls_int.h"
+
+#include "shm/base.h"
+
+#include <openssl/err.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct tls_conn {
+	SSL *ssl;	     /* owns, with its BIO */
+	struct tls_out *out; /* borrows */
+	const uint8_t *in;   /* borrows: the fed bytes not yet consumed */
+	size_t left;
+	bool wants_room;
+	enum tls_cause cause;
+};
+
+/* ---- the BIO between OpenSSL and the caller's bytes ---- */
+
+static int bio_read(BIO *bio, char *buf, size_t len, size_t *got)
+{
+	struct tls_conn *c = BIO_get_data(bio);
+	size_t n = len < c->left ? len : c->left;
+
+	BIO_clear_retry_flags(bio);
+	if (n == 0) {
+		BIO_set_retry_read(bio);
+		return 0;
+	}
+	memcpy(buf, c->in, n);
+	c->in += n;
+	c->left -= n;
+	*got = n;
+	return 1;
+}
+
+static int bio_write(BIO *bio, const char *buf, size_t len, size_t *done)
+{
+	struct tls_conn *c = BIO_get_data(bio);
+	struct tls_out *o = c->out;
+	size_t room = o->cap - o->len;
+	size_t n = len < room ? len : room;
+
+	BIO_clear_retry_flags(bio);
+	if (n == 0) {
+		BIO_set_retry_write(bio);
+		return 0;
+	}
+	memcpy(o->data + o->len, buf, n);
+	o->len += n;
+	*done = n;
+	return 1;
+}
+
+static long bio_ctrl(BIO *bio, int cmd, long num, void *ptr)
+{
+	(void)bio;
+	(void)num;
+	(void)ptr;
+	return cmd == BIO_CTRL_FLUSH ? 1 : 0;
+}
+
+BIO_METHOD *tls_conn_bio_method(void)
+{
+	BIO_METHOD *m = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK,
+				     "tterm");
+
+	if (m == NULL)
+		return NULL;
+	BIO_meth_set_read_ex(m, bio_read);
+	BIO_meth_set_write_ex(m, bio_write);
+	BIO_meth_set_ctrl(m, bio_ctrl);
+	return m;
+}
+
+/* ---- life ---- */
+
+struct tls_conn *tls_conn_new(struct tls_srv *srv, struct tls_out *out)
+{
+	struct tls_conn *c = calloc(1, sizeof(*c));
+	BIO *bio;
+
+	if (c == NULL)
+		return NULL;
+	c->out = out;
+	c->ssl = SSL_new(srv->ctx);
+	bio = BIO_new(srv->bio);
+	if (c->ssl == NULL || bio == NULL) {
+		BIO_free(bio);
+		SSL_free(c->ssl);
+		free(c);
+		ERR_clear_error();
+		return NULL;
+	}
+	BIO_set_data(bio, c);
+	BIO_set_init(bio, 1);
+	SSL_set_bio(c->ssl, bio, bio);
+	SSL_set_accept_state(c->ssl);
+	return c;
+}
+
+void tls_conn_free(struct tls_conn **conn)
+{
+	struct tls_conn *c = *conn;
+
+	if (c == NULL)
+		return;
+	SSL_free(c->ssl);
+	free(c);
+	*conn = NULL;
+}
+
+void tls_conn_feed(struct tls_conn *c, const void *data, size_t len)
+{
+	MUST(c->left == 0);
+	c->in = data;
+	c->left = len;
+}
+
+size_t tls_conn_left(const struct tls_conn *c)
+{
+	return c->left;
+}
+
+/* ---- steps ---- */
+
+static enum tls_cause cause_of(unsigned long e)
+{
+	int reason = ERR_GET_REASON(e);
+
+	if (ERR_GET_LIB(e) != ERR_LIB_SSL)
+		return ERR_GET_LIB(e) == ERR_LIB_SYS ? TLS_CAUSE_INTERNAL
+						     : TLS_CAUSE_PROTOCOL;
+	if (reason >= SSL_AD_REASON_OFFSET &&
+	    reason < SSL_AD_REASON_OFFSET + 256)
+		return TLS_CAUSE_ALERT;
+	switch (reason) {
+	case SSL_R_NO_SHARED_CIPHER:
+	case SSL_R_UNSUPPORTED_PROTOCOL:
+	case SSL_R_VERSION_TOO_LOW:
+	case SSL_R_VERSION_TOO_HIGH:
+	case SSL_R_NO_PROTOCOLS_AVAILABLE:
+	case SSL_R_NO_SUITABLE_KEY_SHARE:
+	case SSL_R_NO_SUITABLE_GROUPS:
+	case SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM:
+	case SSL_R_NO_SHARED_SIGNATURE_ALGORITHMS:
+		return TLS_CAUSE_NO_SHARED;
+	case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE:
+	case SSL_R_CERTIFICATE_VERIFY_FAILED:
+		return TLS_CAUSE_VERIFY;
+	case ERR_R_MALLOC_FAILURE:
+	case ERR_R_INTERNAL_ERROR:
+		return TLS_CAUSE_INTERNAL;
+	default:
+		return TLS_CAUSE_PROTOCOL;
+	}
+}
+
+/* What a return of <= 0 means; the queue is drained here and nowhere else. */
+static enum tls_status outcome(struct tls_conn *c, int rc)
+{
+	c->wants_room = false;
+	switch (SSL_get_error(c->ssl, rc)) {
+	case SSL_ERROR_NONE:
+		return TLS_OK;
+	case SSL_ERROR_WANT_READ:
+		return TLS_AGAIN;
+	case SSL_ERROR_WANT_WRITE:
+		c->wants_room = true;
+		return TLS_AGAIN;
+	case SSL_ERROR_ZERO_RETURN:
+		return TLS_EOF;
+	default:
+		c->cause = cause_of(ERR_peek_error());
+		ERR_clear_error();
+		return TLS_ERR;
+	}
+}
+
+enum tls_status tls_conn_handshake(struct tls_conn *c)
+{
+	int rc = SSL_do_handshake(c->ssl);
+
+	return rc == 1 ? TLS_OK : outcome(c, rc);
+}
+
+enum tls_status tls_conn_read(struct tls_conn *c, void *buf, size_t cap,
+			      size_t *got)
+{
+	int rc = SSL_read_ex(c->ssl, buf, cap, got);
+
+	return rc == 1 ? TLS_OK : outcome(c, rc);
+}
+
+enum tls_status tls_conn_write(struct tls_conn *c, const void *buf, size_t len,
+			       size_t *done)
+{
+	int rc = SSL_write_ex(c->ssl, buf, len, done);
+
+	return rc == 1 ? TLS_OK : outcome(c, rc);
+}
+
+enum tls_status tls_conn_shutdown(struct tls_conn *c)
+{
+	int rc = SSL_shutdown(c->ssl);
+
+	/* 0: sent, and the peer's is still to come, which we do not wait for.
+	 */
+	return rc >= 0 ? TLS_OK : outcome(c, rc);
+}
+
+bool tls_conn_wants_room(const struct tls_conn *c)
+{
+	return c->wants_room;
+}
+
+bool tls_conn_resumed(const struct tls_conn *c)
+{
+	return SSL_session_reused(c->ssl) == 1;
+}
+
+enum tls_version tls_conn_version(const struct tls_conn *c)
+{
+	return SSL_version(c->ssl) == TLS1_3_VERSION ? TLS_VERSION_13
+						     : TLS_VERSION_12;
+}
+
+enum tls_cause tls_conn_cause(const struct tls_conn *c)
+{
+	return c->cause;
+}
