@@ -189,7 +189,7 @@ void conn_mark_answer(struct conn *c, uint64_t at_ns, bool refused)
 		last = &c->mark[c->nmarks++];
 		*last = (struct conn_mark){.at_ns = at_ns};
 	}
-	last->end = c->written;
+	last->end = c->sent + c->out.bytes;
 	last->requests++;
 	last->refused += refused;
 }

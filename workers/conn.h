@@ -83,8 +83,10 @@ struct conn {
 	bool eof;	  /* nothing more comes from the socket */
 	bool linger;	  /* wait for the client's end after the last send */
 	bool last_answer; /* no request is taken after this answer */
-	bool notified;	  /* our close_notify is written */
-	bool answered;	  /* a request was answered */
+	bool bye;	  /* close_notify was read */
+	bool answered;	  /* something was */
+	bool answering;	  /* a request is being answered */
+	bool refused;	  /* ... with a 4xx */
 	uint8_t nmarks;
 
 	struct tls_conn *tls; /* owns; NULL until the first byte */
@@ -94,11 +96,12 @@ struct conn {
 	struct buf_chain out;	/* records to send; its front may be on loan */
 	struct buf_chain raw;	/* received, not yet given to TLS */
 	struct buf_chain plain; /* decrypted, not yet taken by the responder */
-	uint64_t written;	/* bytes ever put to out */
-	uint64_t sent;		/* ... and handed to the kernel */
+	uint64_t sent;		/* bytes of out handed to the kernel so far */
 
 	struct http http;
+	uint64_t asked_ns;  /* the request's last byte was read */
 	uint64_t body_left; /* of the answer under way */
+	uint64_t body_done;
 	struct conn_mark mark[CONN_MARKS];
 
 	struct conn *next_free; /* borrowed */
@@ -154,7 +157,7 @@ void conn_set_state(struct conn *c, enum conn_state to, struct ctr_block *ctr);
 bool conn_edge(enum conn_state from, enum conn_state to);
 const char *conn_state_name(enum conn_state state);
 
-/* Remembers a request that is answered up to `written`. */
+/* Remembers a request whose answer ends at the end of out. */
 void conn_mark_answer(struct conn *c, uint64_t at_ns, bool refused);
 
 /* The diagram, as Markdown. */

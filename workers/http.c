@@ -101,6 +101,7 @@ static void refuse(struct http *h, uint16_t status)
 {
 	h->status = status;
 	h->close = true;
+	h->cut = true;
 	h->state = S_DONE;
 }
 
@@ -659,6 +660,7 @@ void http_answer(const struct http *h, uint64_t body, struct http_answer *out)
 		.close = h->close,
 		.keep = h->minor == 0 && !h->close,
 		.head = h->method == METHOD_HEAD,
+		.cut = h->cut,
 	};
 	if (out->status != 200)
 		return;

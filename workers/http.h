@@ -43,6 +43,7 @@ struct http {
 	bool has_length, has_coding, chunked, bad_coding;
 	bool want_close, want_keep, expect;
 	bool close;	    /* the connection ends after this answer */
+	bool cut;	    /* ... and what follows the head is not read */
 	bool length_digits; /* this Content-Length has a digit */
 	bool length_space;  /* ... and white space after it */
 	uint16_t status;    /* of the answer; 0: not decided */
@@ -62,6 +63,7 @@ struct http_answer {
 	bool close;    /* say so, and close after it */
 	bool keep;     /* say keep-alive (HTTP/1.0 asked for it) */
 	bool head;     /* HEAD: no body follows */
+	bool cut;      /* the client may be sending still */
 	uint64_t body; /* filler bytes after the head; 0 for a refusal */
 };
 
