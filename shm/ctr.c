@@ -188,21 +188,20 @@ static void describe_error(FILE *out)
 	fprintf(out,
 		"\n## Error of the histograms\n\n"
 		"%d buckets: %d ns wide up to %u ns, then %d to each power of "
-		"two up to 2^%d ns\n"
-		"(68.7 s). A percentile is the middle of its bucket, so it is "
-		"off by at most\n"
-		"1/%d (1.6 %%) of the value, and never by less than 8 ns in "
-		"the "
-		"linear part:\n"
-		"between 512 ns and 68.7 s the bound is 1/%d, below that 8 ns. "
-		"Larger values count in\n"
-		"the last bucket; the maximum is kept apart and exact, and so "
-		"is the mean (sum / count).\n"
+		"two up to 2^%d ns (68.7 s).\n"
+		"A percentile is the middle of its bucket, so from 512 ns to "
+		"68.7 s it is off by at most\n"
+		"1/%d of the value (1.6 %%), and below that by at most 8 ns. "
+		"Larger values count in the last\n"
+		"bucket. The maximum is kept apart and exact, and so is the "
+		"mean (sum / count); only a value\n"
+		"that was being counted when its process was killed is counted "
+		"as the mean.\n"
 		"Histograms are merged by adding buckets, never by averaging "
 		"percentiles.\n",
 		HIST_BUCKETS, 1 << HIST_UNIT_SHIFT,
 		1u << (HIST_UNIT_SHIFT + HIST_SUB_BITS + 1), 1 << HIST_SUB_BITS,
-		HIST_TOP_BITS, 2 << HIST_SUB_BITS, 2 << HIST_SUB_BITS);
+		HIST_TOP_BITS, 2 << HIST_SUB_BITS);
 }
 
 void ctr_describe(FILE *out)
