@@ -18,11 +18,11 @@ struct tls_srv;
 /* Everything that crosses fork(). All borrowed from the master's copy. */
 struct wrk_args {
 	const struct cfg *cfg;
-	struct shm_slot *slot;	/* ours; the master has assigned it */
-	struct tls_srv *tls;	/* made before the fork */
-	uint32_t number;	/* worker 0.. */
-	int cpu;		/* to pin to; -1: none */
-	int ctl_fd;		/* shm/ctl.h */
+	struct shm_slot *slot;	       /* ours; the master has assigned it */
+	struct tls_srv *tls;	       /* made before the fork */
+	uint32_t number;	       /* worker 0.. */
+	int cpu;		       /* to pin to; -1: none */
+	int ctl_fd;		       /* shm/ctl.h */
 	int listen_fd[WRK_LISTEN_MAX]; /* listening sockets of this worker */
 	size_t nlisten;
 };
@@ -38,8 +38,8 @@ _Noreturn void wrk_main(const struct wrk_args *args);
  * What io_uring offers here, by a trial ring that is closed again. 0 with one
  * line in `features` ("DEFER_TASKRUN SINGLE_ISSUER multishot-accept ..."); or
  * -errno with one line in `err` that names the cause (sysctl
- * kernel.io_uring_disabled, seccomp, RLIMIT_MEMLOCK, kernel too old) and what to
- * do. To be called by the master before it forks.
+ * kernel.io_uring_disabled, seccomp, RLIMIT_MEMLOCK, kernel too old) and what
+ * to do. To be called by the master before it forks.
  */
 int wrk_probe(char *features, size_t features_len, char *err, size_t err_len);
 
