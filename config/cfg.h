@@ -16,32 +16,39 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define CFG_AUTO 0	     /* a COUNT or DRIVERS left to the machine */
+#define CFG_AUTO       0     /* a COUNT or DRIVERS left to the machine */
 #define CFG_NO_DRIVERS 65535 /* load: none */
 
-/* Enumerators CFG_ACCEPT_REUSEPORT and so on, each type counting from 0. */
-enum cfg_accept { CFG_ACCEPT_REUSEPORT, CFG_ACCEPT_SHARED };
+/* Enumerators CFG_<type>_<member> of enums.def, each type counting from 0. */
+enum cfg_accept {
+#define ENUM_ACCEPT(member, word) CFG_ACCEPT_##member,
+#include "config/enums.def"
+};
+
 enum cfg_respond_mode {
-	CFG_RESPOND_HTTP,
-	CFG_RESPOND_CLOSE,
-	CFG_RESPOND_ECHO,
-	CFG_RESPOND_SPEAK_FIRST
+#define ENUM_RESPOND(member, word) CFG_RESPOND_##member,
+#include "config/enums.def"
 };
+
 enum cfg_client_auth {
-	CFG_CLIENT_AUTH_NONE,
-	CFG_CLIENT_AUTH_OPTIONAL,
-	CFG_CLIENT_AUTH_REQUIRED
+#define ENUM_CLIENT_AUTH(member, word) CFG_CLIENT_AUTH_##member,
+#include "config/enums.def"
 };
+
 enum cfg_cert {
-	CFG_CERT_RSA_2048,
-	CFG_CERT_RSA_3072,
-	CFG_CERT_RSA_4096,
-	CFG_CERT_ECDSA_P256,
-	CFG_CERT_ECDSA_P384,
-	CFG_CERT_ED25519
+#define ENUM_CERT(member, word) CFG_CERT_##member,
+#include "config/enums.def"
 };
-enum cfg_handshake { CFG_HANDSHAKE_FULL, CFG_HANDSHAKE_RESUMED };
-enum cfg_mode { CFG_MODE_0600, CFG_MODE_0640, CFG_MODE_0644 };
+
+enum cfg_handshake {
+#define ENUM_HANDSHAKE(member, word) CFG_HANDSHAKE_##member,
+#include "config/enums.def"
+};
+
+enum cfg_mode {
+#define ENUM_MODE(member, word) CFG_MODE_##member,
+#include "config/enums.def"
+};
 
 struct cfg_list {
 	char **item; /* owns the array and the texts; never NULL */
@@ -139,8 +146,8 @@ struct cfg {
  *
  *     FILE:LINE: KEY.PATH: what is wrong, the value; what would be right
  *
- * 0, and the caller owns *out (cfg_free()); -EINVAL when something is wrong with
- * the content; -errno if the file cannot be read (also told in `errs`).
+ * 0, and the caller owns *out (cfg_free()); -EINVAL when something is wrong
+ * with the content; -errno if the file cannot be read (also told in `errs`).
  */
 int cfg_load(struct cfg **out, const char *path, const char *const *sets,
 	     size_t nsets, FILE *errs);

@@ -17,10 +17,11 @@
 struct plan_cpus {
 	int cpu[PLAN_CPUS_MAX]; /* allowed by affinity and cpuset, ascending */
 	uint32_t ncpu;
-	uint32_t online;   /* CPUs the machine has */
-	double quota;	   /* CPUs' worth of cgroup quota; 0: none */
-	uint32_t usable;   /* min(ncpu, quota rounded up, at least 1) */
-	char source[160];  /* "affinity allows 2 of 2 CPUs; no cgroup quota" */
+	uint32_t online;  /* CPUs the machine has */
+	double quota;	  /* CPUs' worth of cgroup quota; 0: none */
+	uint32_t usable;  /* min(ncpu, quota rounded up, at least 1) */
+	char source[256]; /* "2 CPUs: affinity allows 2 of 2, no cgroup quota"
+			   */
 };
 
 /*
@@ -34,14 +35,19 @@ struct plan {
 	uint32_t nworkers, ndrivers;
 	int worker_cpu[256]; /* -1: not pinned */
 	int driver_cpu[256];
-	bool sharing; /* some CPU has both a worker and a driver, or none pinned */
-	char why[256]; /* one line: what auto went by */
+	bool sharing; /* some CPU has both a worker and a driver, or none pinned
+		       */
+	char why[256]; /* "2 workers on CPUs 0-1, 2 drivers sharing them" */
 };
 
 /*
  * 0, or -EINVAL with one line in err (a CPU in a pin list that is not allowed).
- * auto: with a load and 4 or more usable CPUs, half to workers, half to drivers;
- * on fewer every CPU gets a worker and a driver; without a load all are workers.
+ *
+ * count and drivers on auto: with a load and 4 or more usable CPUs, half to
+ * workers, half to drivers; on fewer every CPU gets a worker and a driver;
+ * without a load (none, or no phases) all are workers. A pin list gives one
+ * process per CPU listed. Where one side is given, the other one takes the CPUs
+ * that it leaves (drivers at most half of all), or shares where it leaves none.
  */
 int plan_make(struct plan *out, const struct cfg *cfg,
 	      const struct plan_cpus *cpus, char *err, size_t len);

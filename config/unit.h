@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers with units, both ways, independent of the locale. */
+/*
+ * Numbers with units, both ways, independent of the locale. What is refused is
+ * told in one sentence that names the text and what to write instead.
+ */
 #ifndef CONFIG_UNIT_H
 #define CONFIG_UNIT_H
 
@@ -7,8 +10,9 @@
 #include <stdint.h>
 
 /*
- * "250ns", "250us", "400ms", "5s", "1.5s", "2m", "1h", "7d" in ns. A bare number is refused.
- * 0, or -EINVAL with one sentence in err ("write 400ms or 400s").
+ * "250ns", "250us", "400ms", "5s", "1.5s", "2m", "1h", "7d" in ns, exactly:
+ * what is no whole number of ns is refused, as is a bare number. 0, or -EINVAL
+ * with one sentence in err ("\"400\" has no unit: write 400ms or 400s").
  */
 int unit_duration(const char *text, uint64_t *out_ns, char *err, size_t len);
 
@@ -23,9 +27,16 @@ void unit_print_duration(uint64_t ns, char *buf, size_t len);
 void unit_print_size(uint64_t bytes, char *buf, size_t len);
 
 /*
- * A CPU list, "0-3,8": number of CPUs in `cpus` (at most `max`), or -EINVAL with
- * one sentence in err. Order is kept, a CPU named twice is refused.
+ * A CPU list, "0-3,8": number of CPUs in `cpus` (at most `max`), or -EINVAL
+ * with one sentence in err. Order is kept, a CPU named twice is refused.
  */
 int unit_cpus(const char *text, int *cpus, size_t max, char *err, size_t len);
+
+/*
+ * Text for a message: in double quotes, cut after about 60 bytes, bytes that
+ * would move a terminal's cursor as \xNN. Returns buf.
+ */
+#define UNIT_QUOTE_LEN 280
+char *unit_quote(char buf[static UNIT_QUOTE_LEN], const char *text);
 
 #endif

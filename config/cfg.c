@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+#include "config/cfg.h"
+
+#include "config/conv.h"
+#include "config/opt.h"
+#include "config/raw.h"
+#include "config/rules.h"
+#include "config/shape.h"
+#include "config/yaml.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The section's struct in cfg or raw; `phase` counts in phases. */
+static void *cfg_base(struct cfg *cfg, const struct opt_section *s,
+		      size_t phase)
+{
+	return s->list ? (void *)&cfg->phases[phase]
+		       : (char *)cfg + s->cfg_offset;
+}
+
+static void *raw_base(struct raw *raw, const struct opt_section *s,
+		      size_t phase)
+{
+	return s->list ? (void *)&raw->phases[phase]
+		       : (char *)raw + s->raw_offset;
+}
+
+/* Calls fn for every option, those of phases once for each phase. */
+typedef int each_fn(const struct opt_row *row, size_t phase, void *arg);
+
+static int each_option(size_t nphases, each_fn *fn, void *arg)
+{
+	for (size_t i = 0; i < opt_nrows; i++) {
+		bool list = opt_sections[opt_rows[i].section].list;
+		size_t n = list ? nphases : 1;
+
+		for (size_t phase = 0; phase < n; phase++) {
+			int rc = fn(&opt_rows[i], phase, arg);
+
+			if (rc < 0)
+				return rc;
+		}
+	}
+	return 0;
+}
+
+/* ---- load ---- */
+
+struct load {
+	struct conv conv;
+	struct raw *raw;
+	struct cfg *cfg;
+};
+
+static int take_option(const struct opt_row *row, size_t phase, void *arg)
+{
+	struct load *l = arg;
+	const struct opt_section *s = &opt_sections[row->section];
+	char path[OPT_PATH_LEN];
+
+	if (s->list)
+		snprintf(path, sizeof(path), "%s.%zu.%s", s->path, phase,
+			 row->key);
+	else
+		opt_path(path, row);
+	return conv_take(&l->conv, row, path, raw_base(l->raw, s, phase),
+			 cfg_base(l->cfg, s, phase));
+}
+
+/* A phase without a name is called by its handshake. */
+static int name_phases(const struct conv *c, struct cfg *cfg)
+{
+	char path[OPT_PATH_LEN];
+
+	for (size_t i = 0; i < cfg->nphases; i++) {
+		struct cfg_phase *p = &cfg->phases[i];
+
+		snprintf(path, sizeof(path), "phases.%zu", i);
+		if (p->name != NULL || fault_under(c->f, path))
+			continue;
+		p->name = strdup(cfg_word("HANDSHAKE", (int)p->handshake));
+		if (p->name == NULL)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int fill(struct load *l, const char *path)
+{
+	struct cfg *cfg = l->cfg;
+	int rc;
+
+	cfg->path = strdup(path);
+	if (cfg->path == NULL)
+		return -ENOMEM;
+	if (l->raw->nphases > 0) {
+		cfg->phases = calloc(l->raw->nphases, sizeof(*cfg->phases));
+		if (cfg->phases == NULL)
+			return -ENOMEM;
+		cfg->nphases = l->raw->nphases;
+	}
+	rc = each_option(cfg->nphases, take_option, l);
+	if (rc == 0)
+		rc = name_phases(&l->conv, cfg);
+	if (rc == 0)
+		rules_check(&l->conv, cfg);
+	return rc;
+}
+
+static int to_raw(struct raw **out, const struct node *root, struct faults *f)
+{
+	char *text, err[160];
+	size_t len;
+	int rc = yaml_emit(&text, &len, root);
+
+	if (rc < 0)
+		return rc;
+	rc = raw_load(out, text, len, err, sizeof(err));
+	if (rc == -EINVAL)
+		fault_add(f, root->file, root->line, "", "%s", err);
+	free(text);
+	return rc;
+}
+
+static int from_tree(struct cfg **out, const struct node *root,
+		     const char *path, struct faults *f)
+{
+	struct load l = {.conv = {root, f}};
+	int rc = to_raw(&l.raw, root, f);
+
+	if (rc < 0)
+		return rc;
+	l.cfg = calloc(1, sizeof(*l.cfg));
+	rc = l.cfg == NULL ? -ENOMEM : fill(&l, path);
+	raw_free(&l.raw);
+	if (rc == 0 && f->no_memory)
+		rc = -ENOMEM;
+	if (rc == 0 && f->n > 0)
+		rc = -EINVAL;
+	if (rc == 0)
+		*out = l.cfg;
+	else
+		cfg_free(&l.cfg);
+	return rc;
+}
+
+/* The file with its overrides, in long form. */
+static int read_tree(struct node **root, const char *path,
+		     const char *const *sets, size_t nsets, struct faults *f)
+{
+	int rc = yaml_read(root, path, f);
+
+	if (rc == 0)
+		rc = shape_unfold(*root);
+	for (size_t i = 0; rc == 0 && i < nsets; i++) {
+		rc = shape_set(*root, sets[i], (unsigned)i + 1, f);
+		/* Go on: what is wrong with the others is to be told too. */
+		if (rc == -EINVAL)
+			rc = 0;
+	}
+	if (rc == 0)
+		rc = shape_unfold(*root);
+	return rc;
+}
+
+int cfg_load(struct cfg **out, const char *path, const char *const *sets,
+	     size_t nsets, FILE *errs)
+{
+	struct faults f = {0};
+	struct node *root = NULL;
+	int rc = read_tree(&root, path, sets, nsets, &f);
+
+	if (rc == 0)
+		rc = shape_check(root, &f) ? from_tree(out, root, path, &f)
+					   : -EINVAL;
+	if (rc == -ENOMEM)
+		f.no_memory = true;
+	fault_print(&f, errs);
+	fault_fini(&f);
+	node_free(&root);
+	return rc;
+}
+
+static int free_option(const struct opt_row *row, size_t phase, void *arg)
+{
+	conv_free(row, cfg_base(arg, &opt_sections[row->section], phase));
+	return 0;
+}
+
+void cfg_free(struct cfg **cfg)
+{
+	if (cfg == NULL || *cfg == NULL)
+		return;
+	each_option((*cfg)->nphases, free_option, *cfg);
+	free((*cfg)->phases);
+	free((*cfg)->path);
+	free(*cfg);
+	*cfg = NULL;
+}
+
+/* ---- print ---- */
+
+struct print {
+	struct raw *raw;
+	struct cfg *cfg;
+};
+
+/* A default that would contradict what was said in its stead. */
+static bool moot(const struct opt_row *row, const struct cfg *cfg)
+{
+	if (row->section == OPT_IN_CERTIFICATE)
+		return strcmp(row->key, "make") == 0 &&
+		       cfg->tls.certificate.chain != NULL;
+	return row->section == OPT_IN_TICKETS &&
+	       strcmp(row->key, "rotate") == 0 &&
+	       cfg->tls.tickets.key_file != NULL;
+}
+
+static int give_option(const struct opt_row *row, size_t phase, void *arg)
+{
+	const struct print *p = arg;
+	const struct opt_section *s = &opt_sections[row->section];
+
+	if (moot(row, p->cfg))
+		return 0;
+	return conv_give(row, cfg_base(p->cfg, s, phase),
+			 raw_base(p->raw, s, phase));
+}
+
+int cfg_print(const struct cfg *cfg, FILE *out)
+{
+	/* Only read: the walk is shared with those who write. */
+	struct print p = {calloc(1, sizeof(struct raw)), (struct cfg *)cfg};
+	int rc = p.raw == NULL ? -ENOMEM : 0;
+
+	if (rc == 0 && cfg->nphases > 0) {
+		p.raw->phases = calloc(cfg->nphases, sizeof(*p.raw->phases));
+		if (p.raw->phases == NULL)
+			rc = -ENOMEM;
+		else
+			p.raw->nphases = (uint32_t)cfg->nphases;
+	}
+	if (rc == 0)
+		rc = each_option(cfg->nphases, give_option, &p);
+	if (rc == 0)
+		rc = raw_save(p.raw, out);
+	raw_free(&p.raw);
+	return rc;
+}
+
+/* ---- small questions ---- */
+
+const char *cfg_word(const char *type, int value)
+{
+	for (size_t i = 0; i < opt_nwords; i++)
+		if (opt_words[i].value == value &&
+		    strcmp(opt_type_name(opt_words[i].type), type) == 0)
+			return opt_words[i].word;
+	return "?";
+}
+
+const char *cfg_segment_name(const struct cfg *cfg)
+{
+	return cfg->segment.name != NULL ? cfg->segment.name : cfg->scenario;
+}
