@@ -160,6 +160,8 @@ static void times(const struct report *r, FILE *out)
 {
 	const struct hist_view *h = r->took.hist;
 
+	if (hist_count(&h[HIST_ID_connect_time]) == 0)
+		return;
 	fprintf(out, "\n%-12s%10s%10s%10s%10s\n", "time", "p50   ", "p90   ",
 		"p99   ", "max   ");
 	time_row(out, "connect", &h[HIST_ID_connect_time]);
@@ -191,9 +193,6 @@ static void rates(const struct report *r, FILE *out)
 		"of a CPU\n",
 		"client CPU", fmt_fixed(a, per(r->took.cpu_ns, n) / 1e3, 0),
 		fmt_fixed(b, 100 * per(r->took.cpu_ns, r->took.ns), 0));
-	fprintf(out, "%-12s%10s B       received, %s B sent, per handshake\n",
-		"bytes", fmt_fixed(a, per(ctr[CTR_ID_bytes_in], n), 0),
-		fmt_fixed(b, per(ctr[CTR_ID_bytes_out], n), 0));
 }
 
 static void crypto_row(FILE *out, const char *name, uint64_t ns, uint64_t n)
@@ -207,15 +206,34 @@ static void crypto_row(FILE *out, const char *name, uint64_t ns, uint64_t n)
 			"", fmt_fixed(a, per(ns, n) / 1e3, 0), name);
 }
 
+static void bytes_row(const struct report *r, FILE *out)
+{
+	uint64_t n = report_handshakes(&r->took);
+	char a[FMT_LEN], b[FMT_LEN];
+
+	fprintf(out, "%-12s%10s B       received, %s B sent, per handshake\n",
+		"bytes", fmt_fixed(a, per(r->took.ctr[CTR_ID_bytes_in], n), 0),
+		fmt_fixed(b, per(r->took.ctr[CTR_ID_bytes_out], n), 0));
+}
+
+/* "Failed: the peer closed." says "failed" twice in its row. */
+static const char *after_colon(const char *help)
+{
+	const char *colon = strstr(help, ": ");
+
+	return colon != NULL ? colon + 2 : help;
+}
+
 static void failures(const struct report *r, FILE *out)
 {
 	char a[FMT_LEN];
 
 	for (uint32_t i = 0; i < CTR_IDS; i++)
 		if (ctr_is_failure(&ctr_descs[i]) && r->took.ctr[i] > 0)
-			fprintf(out, "%-12s%10s         %s\n", "failed",
+			fprintf(out, "%-12s%10s         %s: %s\n", "failed",
 				fmt_count(a, r->took.ctr[i]),
-				ctr_descs[i].help);
+				ctr_descs[i].name + strlen("failed_"),
+				after_colon(ctr_descs[i].help));
 }
 
 static bool busy(const struct report *r)
@@ -238,6 +256,7 @@ void report_table(const struct report *r, FILE *out)
 	if (!none_resumed(r))
 		crypto_row(out, "resumed", ctr[CTR_ID_crypto_resumed_ns],
 			   ctr[CTR_ID_hs_resumed]);
+	bytes_row(r, out);
 	failures(r, out);
 	times(r, out);
 	if (busy(r))
