@@ -237,14 +237,12 @@ static char *table_text(const struct mst *mst, const struct cfg *cfg,
 	return text;
 }
 
-static void hint(const struct cfg *cfg, int status)
+static void hint(int status)
 {
-	printf("next     longer or other: tterm --set phases.0.duration=20s "
-	       "--set tls.certificate.make=rsa-2048 %s\n"
-	       "         every option: tterm --describe options; while it "
-	       "runs: "
-	       "tstat --once\n",
-	       cfg->path);
+	printf("next     another certificate: --set "
+	       "tls.certificate.make=rsa-2048; all options: tterm --describe "
+	       "options\n"
+	       "         watch a run from another terminal: tstat --once\n");
 	if (status == EXIT_DOUBTFUL)
 		printf("         exit status 3: finished, but see the doubts "
 		       "above\n");
@@ -271,7 +269,7 @@ static int show(const struct mst *mst, const struct cfg *cfg,
 		status = EXIT_RUN;
 	} else {
 		printf("result   %s/result.json\n", out_dir(out));
-		hint(cfg, status);
+		hint(status);
 	}
 	free(text);
 	return status;

@@ -241,7 +241,7 @@ static void judge_kind(struct res_phase *p, const struct shm_seg *seg)
 
 static void balance(struct res_phase *p, const struct shm_seg *seg)
 {
-	uint64_t hs[SHM_SLOTS_MAX] = { 0 };
+	uint64_t hs[SHM_SLOTS_MAX] = {0};
 	uint32_t n = 0;
 
 	p->min_hs = UINT64_MAX;

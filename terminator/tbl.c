@@ -76,13 +76,13 @@ static void saved(const struct tbl *t, const struct res_cost *f,
 	cell(t, isfinite(share) ? text : "n/a", 6);
 }
 
-/* Name and CPU of a row, 9 columns. */
+/* Name and CPU of a row, 10 columns. */
 static void label(const struct tbl *t, const char *name, int cpu)
 {
 	if (cpu >= 0)
-		fprintf(t->out, "%-6s%3d", name, cpu);
+		fprintf(t->out, "%-6s%4d", name, cpu);
 	else
-		fprintf(t->out, "%-9s", name);
+		fprintf(t->out, "%-10s", name);
 }
 
 static void pair_row(const struct tbl *t, const char *name, int cpu,
@@ -91,7 +91,6 @@ static void pair_row(const struct tbl *t, const char *name, int cpu,
 {
 	label(t, name, cpu);
 	half(t, f);
-	fputc(' ', t->out);
 	half(t, r);
 	if (with_saved)
 		saved(t, f, r);
@@ -116,11 +115,10 @@ static struct res_cost total_of(const struct tbl *t, const struct res_phase *p,
 static void pair_head(const struct tbl *t)
 {
 	paint(t, "\033[1m");
-	fprintf(t->out, "%-9s%42s %42s%6s\n", "", "full handshakes",
+	fprintf(t->out, "%-10s%42s%42s%6s\n", "", "full handshakes",
 		"resumed handshakes", "saved");
-	fprintf(t->out, "%-6s%3s", "worker", "cpu");
+	fprintf(t->out, "%-6s%4s", "worker", "cpu");
 	half_head(t);
-	fputc(' ', t->out);
 	half_head(t);
 	cell(t, "by it", 6);
 	paint(t, "\033[0m");
@@ -185,7 +183,7 @@ static void single_table(const struct tbl *t, const struct res_phase *p)
 	fprintf(t->out, "%s: %s handshakes, %s s\n", p->cfg->name,
 		resumed ? "resumed" : "full",
 		fmt_fixed(secs, (double)p->measured.taken_ns / 1e9, 1));
-	fprintf(t->out, "%-6s%3s", "worker", "cpu");
+	fprintf(t->out, "%-6s%4s", "worker", "cpu");
 	cell(t, "busy %", 7);
 	half_head(t);
 	fprintf(t->out, "%11s%11s%8s\n", "full", "resumed", "failed");

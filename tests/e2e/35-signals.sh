@@ -13,7 +13,7 @@ phases:
 EOF
 start tterm tterm scenario.yaml
 measuring() {
-	segment && jq -e '.phase.state == "measure" and
+	segment && jq -e '.phase.state == "measuring" and
 		.total.counters.hs_full > 300' segment.json
 }
 eventually 30 measuring

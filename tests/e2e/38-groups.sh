@@ -9,8 +9,8 @@ scenario <<'EOF'
 load: {connections: 8}
 tls: {versions: [TLSv1.3]}
 phases:
-  - {name: full,    handshake: full,    warmup: 0s, duration: 500ms}
-  - {name: resumed, handshake: resumed, warmup: 0s, duration: 500ms}
+  - {name: full,    handshake: full,    warmup: 0s, duration: 1500ms}
+  - {name: resumed, handshake: resumed, warmup: 0s, duration: 1500ms}
 EOF
 for group in X25519 P-256 P-384; do
 	rm -rf results

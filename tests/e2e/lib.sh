@@ -214,6 +214,11 @@ scenario()
 	} >scenario.yaml
 }
 
+# What tstat's JSON says of a tterm that accepts, and where.
+READY='[.slots[] | select(.role == "worker")] | length > 0 and
+	all(.[]; .state == "running")'
+LISTEN=.info.listen
+
 # The running segment as JSON, into segment.json.
 segment()
 {
