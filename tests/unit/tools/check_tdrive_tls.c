@@ -467,9 +467,7 @@ START_TEST(a_mute_server_times_out)
 {
 	uint16_t port;
 	int fd = server_listen(false, 64, &port);
-	struct run r = {.seats = 4,
-			.limit = 8,
-			.timeout_ns = 100 * NS_PER_MS};
+	struct run r = {.seats = 4, .limit = 8, .timeout_ns = 100 * NS_PER_MS};
 	uint64_t start;
 
 	run_open(&r, port);
