@@ -380,9 +380,9 @@ static const struct column costs[] = {
 	{"crypto us", "per resumed", 12, cell_crypto_resumed},
 	{"CPU us", "per h.", 8, cell_whole},
 	{"full", "p50 ms", 8, cell_full_p50},
-	{"", "p99 ms", 8, cell_full_p99},
+	{"full", "p99 ms", 8, cell_full_p99},
 	{"resumed", "p50 ms", 9, cell_resumed_p50},
-	{"", "p99 ms", 8, cell_resumed_p99},
+	{"resumed", "p99 ms", 8, cell_resumed_p99},
 	{"bytes", "in", 12, cell_bytes_in},
 	{"bytes", "out", 12, cell_bytes_out},
 };
@@ -434,13 +434,17 @@ static void put_head_cell(const struct table *t, int *spaces, const char *text,
 
 static void put_heads(const struct table *t, const struct column *c, size_t n)
 {
+	bool upper = false;
 	int spaces = 0;
 
+	for (size_t i = 0; i < n; i++)
+		upper = upper || c[i].head[0] != '\0';
 	fputc('\n', t->out);
 	paint(t, BOLD);
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; upper && i < n; i++)
 		put_head_cell(t, &spaces, c[i].head, c[i].width);
-	fputc('\n', t->out);
+	if (upper)
+		fputc('\n', t->out);
 	spaces = 0;
 	for (size_t i = 0; i < n; i++)
 		put_cell(t, &spaces, c[i].sub, c[i].width);
@@ -476,6 +480,43 @@ static void put_role(const struct table *t, uint32_t role,
 	}
 }
 
+/* Breaks the text at spaces, and where a longer line would be hard to read. */
+static void paragraph(const struct table *t, const char *text)
+{
+	int width = t->style->width < 100 ? t->style->width : 100;
+	int at = 0;
+
+	while (*text != '\0') {
+		int len = (int)strcspn(text, " ");
+
+		if (at > 0 && at + 1 + len > width) {
+			fputc('\n', t->out);
+			at = 0;
+		}
+		fprintf(t->out, "%s%.*s", at > 0 ? " " : "", len, text);
+		at += len + (at > 0);
+		text += len + (text[len] != '\0');
+	}
+	fputc('\n', t->out);
+}
+
+/* The columns that did not go in. */
+static void left_out(const struct table *t, const struct column *c, size_t n)
+{
+	char text[256] = "(no room for:";
+
+	for (size_t i = 0; i < n; i++) {
+		size_t used = strlen(text), len = strlen(c[i].head);
+		bool word = len > 0 && c[i].head[len - 1] != '-';
+
+		snprintf(text + used, sizeof(text) - used, "%s %s%s%s",
+			 i > 0 ? "," : "", c[i].head, word ? " " : "",
+			 c[i].sub);
+	}
+	strncat(text, ")", sizeof(text) - strlen(text) - 1);
+	paragraph(t, text);
+}
+
 static void block(const struct table *t, const struct column *c, size_t n)
 {
 	struct row total = {.t = t, .s = &t->v->workers, .kind = ROW_WORKERS};
@@ -486,22 +527,21 @@ static void block(const struct table *t, const struct column *c, size_t n)
 	put_role(t, SHM_WORKER, c, n);
 	put_row(&total, c, n);
 	put_role(t, SHM_DRIVER, c, n);
-	if (n == all)
-		return;
-	fputs("(no room for:", t->out);
-	for (size_t i = n; i < all; i++)
-		fprintf(t->out, " %s%s%s", c[i].head,
-			c[i].head[0] != '\0' ? " " : "", c[i].sub);
-	fputs(")\n", t->out);
+	if (n < all)
+		left_out(t, c + n, all - n);
 }
 
 /* ---- the foot ---- */
 
 static void doubt(const struct table *t, const struct shm_snap *s,
-		  const char *text)
+		  const char *what)
 {
+	char text[160];
+
+	snprintf(text, sizeof(text), "%s %u: %s", view_role(s->role), s->number,
+		 what);
 	paint(t, RED);
-	fprintf(t->out, "%s %u: %s\n", view_role(s->role), s->number, text);
+	paragraph(t, text);
 	paint(t, PLAIN);
 }
 
@@ -529,10 +569,9 @@ static void foot(const struct table *t)
 			"accepted = full + resumed + failed + in "
 			"handshake %s\n",
 			sign(t, "✓", "ok"));
-	fputs("All since the start. Crypto is CPU time in the TLS library; "
-	      "CPU per handshake (h.) has\neverything the process used in it. "
-	      "tstat --json has every counter.\n",
-	      t->out);
+	paragraph(t, "All since the start. Crypto is CPU time in the TLS "
+		     "library; CPU per handshake (h.) has everything the "
+		     "process used in it. tstat --json has every counter.");
 }
 
 void table_print(FILE *out, const struct view *v, const struct style *style)
