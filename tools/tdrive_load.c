@@ -99,6 +99,8 @@ int load_open(struct load **out, const struct load_want *want, char *err,
 	if (load == NULL)
 		return rc;
 	load->want = *want;
+	load->cpu_before_ns = atomic_load_explicit(&want->slot->ctr.cpu_ns,
+						   memory_order_relaxed);
 	init_timers(load);
 	rc = raise_nofile(want->seats, err, len);
 	if (rc == 0)
@@ -280,7 +282,8 @@ static void show_alive(struct load *load, uint64_t now, bool worked)
 	if (age < (worked ? ALIVE_NS : LOAD_HEARTBEAT_NS))
 		return;
 	load->alive_ns = now;
-	count_alive(load->want.slot, now, clk_process_cpu());
+	count_alive(load->want.slot, now,
+		    load->cpu_before_ns + clk_process_cpu());
 }
 
 uint32_t load_turn(struct load *load, uint64_t until_ns)

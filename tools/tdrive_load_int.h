@@ -34,8 +34,9 @@ struct load {
 	bool eager;	     /* this turn made sends: submit them at once */
 	int watch[LOAD_WATCHES]; /* borrows */
 	uint32_t nwatches;
-	uint32_t unarmed;  /* bit per watch whose poll is not in flight */
-	uint64_t alive_ns; /* cpu_ns and heartbeat were published */
+	uint32_t unarmed;	/* bit per watch whose poll is not in flight */
+	uint64_t cpu_before_ns; /* of the slot's earlier processes */
+	uint64_t alive_ns;	/* cpu_ns and heartbeat were published */
 };
 
 /* An idle or paused seat connects, if the load runs and its limit allows. */

@@ -34,6 +34,16 @@ struct run {
 	struct report_take took;
 };
 
+static struct shm_slot *new_slot(void)
+{
+	struct shm_slot *slot =
+		aligned_alloc(_Alignof(struct shm_slot), sizeof(*slot));
+
+	ck_assert_ptr_nonnull(slot);
+	memset(slot, 0, sizeof(*slot));
+	return slot;
+}
+
 static void run_open_tls(struct run *r)
 {
 	char *item = (char *)(uintptr_t)r->version;
@@ -68,9 +78,7 @@ static void run_open(struct run *r, uint16_t port)
 	ck_assert_int_eq(addr_resolve(&want.target, &name, err, sizeof(err)),
 			 0);
 	run_open_tls(r);
-	r->slot = aligned_alloc(_Alignof(struct shm_slot), sizeof(*r->slot));
-	ck_assert_ptr_nonnull(r->slot);
-	memset(r->slot, 0, sizeof(*r->slot));
+	r->slot = new_slot();
 	want.tls = r->tls;
 	want.slot = r->slot;
 	ck_assert_msg(load_open(&r->load, &want, err, sizeof(err)) == 0, "%s",
@@ -550,9 +558,7 @@ START_TEST(no_seats_are_primed_and_idle)
 	struct load *load;
 	char err[256];
 
-	want.slot = aligned_alloc(_Alignof(struct shm_slot),
-				  sizeof(struct shm_slot));
-	memset(want.slot, 0, sizeof(struct shm_slot));
+	want.slot = new_slot();
 	ck_assert_int_eq(load_open(&load, &want, err, sizeof(err)), 0);
 	load_start(load, CFG_HANDSHAKE_RESUMED);
 	ck_assert(load_primed(load));
@@ -680,7 +686,7 @@ END_TEST
 START_TEST(too_many_seats_for_the_limit_are_refused_with_the_number)
 {
 	struct rlimit limit;
-	struct load_want want = {0};
+	struct load_want want = {.slot = new_slot()};
 	struct load *load = NULL;
 	char err[256] = "", says[64];
 
@@ -691,6 +697,7 @@ START_TEST(too_many_seats_for_the_limit_are_refused_with_the_number)
 	ck_assert_int_eq(load_open(&load, &want, err, sizeof(err)), -EMFILE);
 	ck_assert_ptr_null(load);
 	ck_assert_msg(strstr(err, says) != NULL, "%s", err);
+	free(want.slot);
 }
 END_TEST
 
