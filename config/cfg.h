@@ -146,6 +146,9 @@ struct cfg {
  *
  *     FILE:LINE: KEY.PATH: what is wrong, the value; what would be right
  *
+ * in the order of lines; FILE is <stdin> for "-", and --set for an override,
+ * whose LINE is then its number among them, from 1.
+ *
  * 0, and the caller owns *out (cfg_free()); -EINVAL when something is wrong
  * with the content; -errno if the file cannot be read (also told in `errs`).
  */

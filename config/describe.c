@@ -61,7 +61,8 @@ static void section_out(FILE *out, const struct opt_section *s)
 	fprintf(out, "\n## %s%s\n\n%s\n\n",
 		s->path[0] != '\0' ? s->path : "top", s->list ? "[]" : "",
 		s->help);
-	fputs("| key | type | default | allowed | |\n|---|---|---|---|---|\n",
+	fputs("| key | type | default | allowed | what it is "
+	      "|\n|---|---|---|---|---|\n",
 	      out);
 	for (size_t i = 0; i < opt_nrows; i++)
 		if (opt_rows[i].section == opt_id(s))

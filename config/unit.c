@@ -75,33 +75,41 @@ static size_t digits(const char *p)
 	return n;
 }
 
-/* May this byte go to a terminal as it is? C1 controls are 0xc2 0x80..0x9f. */
-static bool harmless(const char *p)
+/*
+ * May this byte go to a terminal as it is? U+0080 to U+009F move cursors as
+ * well: 0xc2 and a byte below 0xa0.
+ */
+static bool harmless(unsigned char before, unsigned char c, unsigned char next)
 {
-	unsigned char c = (unsigned char)p[0], next = (unsigned char)p[1];
-
-	return c >= 0x20 && c != 0x7f && c != '"' && c != '\\' &&
-	       !(c == 0xc2 && next < 0xa0);
+	return c >= 0x20 && c != 0x7f && !(c == 0xc2 && next < 0xa0) &&
+	       !(before == 0xc2 && c >= 0x80 && c < 0xa0);
 }
 
 char *unit_quote(char buf[static UNIT_QUOTE_LEN], const char *text)
 {
 	size_t n = 0, seen = 0;
+	unsigned char before = 0;
 
 	buf[n++] = '"';
 	for (; text[seen] != '\0' && seen < 60; seen++) {
 		unsigned char c = (unsigned char)text[seen];
+		unsigned char next = (unsigned char)text[seen + 1];
 
-		if (harmless(text + seen))
-			buf[n++] = (char)c;
-		else if (c == '"' || c == '\\')
+		if (c == '"' || c == '\\')
 			n += (size_t)sprintf(buf + n, "\\%c", c);
+		else if (harmless(before, c, next))
+			buf[n++] = (char)c;
 		else
 			n += (size_t)sprintf(buf + n, "\\x%02x", c);
+		before = c;
 	}
 	/* Not in the middle of a UTF-8 character. */
-	for (; ((unsigned char)text[seen] & 0xc0) == 0x80 && seen < 64; seen++)
+	for (; ((unsigned char)text[seen] & 0xc0) == 0x80 && seen < 64 &&
+	       harmless(before, (unsigned char)text[seen], 0);
+	     seen++) {
+		before = 0;
 		buf[n++] = text[seen];
+	}
 	strcpy(buf + n, text[seen] == '\0' ? "\"" : "\"...");
 	return buf;
 }

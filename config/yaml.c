@@ -10,6 +10,9 @@
 #include <unistd.h>
 #include <yaml.h>
 
+/* A key, a start and an end for each node, and those of stream and document. */
+#define EVENTS_MAX (3 * YAML_NODES_MAX + 4)
+
 /* One document on its way to nodes. */
 struct parse {
 	yaml_document_t *doc;
@@ -30,6 +33,18 @@ static unsigned line_of(const struct parse *p, yaml_mark_t mark)
 #define FAULT(p, mark, ...)                                            \
 	fault_add((p)->f, (p)->file, line_of(p, mark), (p)->path.text, \
 		  __VA_ARGS__)
+
+static int too_deep(struct parse *p, yaml_mark_t mark)
+{
+	return FAULT(p, mark, "more than %d levels deep; no scenario is",
+		     YAML_DEPTH_MAX);
+}
+
+static int too_many(struct parse *p, yaml_mark_t mark)
+{
+	return FAULT(p, mark, "more than %d values, aliases counted each time",
+		     YAML_NODES_MAX);
+}
 
 /* ---- document to nodes ---- */
 
@@ -187,13 +202,9 @@ static int take(struct parse *p, int id, unsigned depth, struct node **out)
 	int rc;
 
 	if (depth > YAML_DEPTH_MAX)
-		return FAULT(p, y->start_mark,
-			     "more than %d levels deep; no scenario is",
-			     YAML_DEPTH_MAX);
+		return too_deep(p, y->start_mark);
 	if (++p->nodes > YAML_NODES_MAX)
-		return FAULT(p, y->start_mark,
-			     "more than %d values, aliases counted each time",
-			     YAML_NODES_MAX);
+		return too_many(p, y->start_mark);
 	if (y->type == YAML_SCALAR_NODE)
 		return take_text(p, y, out);
 	*out = node_new(map ? NODE_MAP : NODE_LIST, p->file,
@@ -337,29 +348,86 @@ static int parse_document(struct parse *p, yaml_parser_t *parser,
 	return rc;
 }
 
+/* ---- a first look ---- */
+
+/* 1 to go on, 0 at the end or where it is no YAML, -EINVAL with a fault. */
+static int look_at(struct parse *p, const yaml_event_t *e, int *open)
+{
+	switch (e->type) {
+	case YAML_SEQUENCE_START_EVENT:
+	case YAML_MAPPING_START_EVENT:
+		if (++*open > YAML_DEPTH_MAX)
+			return too_deep(p, e->start_mark);
+		break;
+	case YAML_SEQUENCE_END_EVENT:
+	case YAML_MAPPING_END_EVENT:
+		--*open;
+		break;
+	case YAML_NO_EVENT:
+	case YAML_STREAM_END_EVENT:
+		return 0;
+	default:
+		break;
+	}
+	if (++p->nodes > EVENTS_MAX)
+		return too_many(p, e->start_mark);
+	return 1;
+}
+
+/*
+ * libyaml's time grows with the square of the depth, and its memory with the
+ * number of nodes: so both are bounded before it is asked for a document. Other
+ * faults are left to that.
+ */
+static int look(struct parse *p)
+{
+	yaml_parser_t parser;
+	yaml_event_t event;
+	int open = 0, rc = 1;
+
+	if (!yaml_parser_initialize(&parser))
+		return -ENOMEM;
+	yaml_parser_set_input_string(&parser, (const unsigned char *)p->text,
+				     p->len);
+	while (rc > 0 && yaml_parser_parse(&parser, &event)) {
+		rc = look_at(p, &event, &open);
+		yaml_event_delete(&event);
+	}
+	yaml_parser_delete(&parser);
+	p->nodes = 0;
+	return rc < 0 ? rc : 0;
+}
+
+static int load(struct parse *p, struct node **out)
+{
+	yaml_parser_t parser;
+	int rc;
+
+	if (!yaml_parser_initialize(&parser))
+		return -ENOMEM;
+	yaml_parser_set_input_string(&parser, (const unsigned char *)p->text,
+				     p->len);
+	rc = parse_document(p, &parser, out);
+	yaml_parser_delete(&parser);
+	return rc;
+}
+
 int yaml_parse(struct node **out, const char *text, size_t len,
 	       const char *file, unsigned line, const struct node_path *at,
 	       struct faults *f)
 {
 	struct parse p = {
 		.text = text, .len = len, .file = file, .line = line, .f = f};
-	yaml_parser_t parser;
 	int rc;
 
 	if (at != NULL)
 		p.path = *at;
-	if (len > YAML_BYTES_MAX) {
-		fault_add(f, file, line, p.path.text,
-			  "larger than %u bytes; no scenario is",
-			  YAML_BYTES_MAX);
-		return -EINVAL;
-	}
-	if (!yaml_parser_initialize(&parser))
-		return -ENOMEM;
-	yaml_parser_set_input_string(&parser, (const unsigned char *)text, len);
-	rc = parse_document(&p, &parser, out);
-	yaml_parser_delete(&parser);
-	return rc;
+	if (len > YAML_BYTES_MAX)
+		return fault_add(f, file, line, p.path.text,
+				 "larger than %u bytes; no scenario is",
+				 YAML_BYTES_MAX);
+	rc = look(&p);
+	return rc < 0 ? rc : load(&p, out);
 }
 
 /* ---- files ---- */

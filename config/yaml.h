@@ -14,7 +14,7 @@
 
 #define YAML_BYTES_MAX (1u << 20) /* of a file */
 #define YAML_TEXT_MAX  8192	  /* of one text */
-#define YAML_NODES_MAX 10000	  /* aliases counted each time they are used */
+#define YAML_NODES_MAX 4000	  /* aliases counted each time they are used */
 #define YAML_DEPTH_MAX 12
 
 /*
