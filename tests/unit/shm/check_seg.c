@@ -634,7 +634,7 @@ START_TEST(a_full_memory_file_system_is_said_at_once)
 	ck_assert_int_ge(pid, 0);
 	if (pid == 0) {
 		if (unshare(CLONE_NEWNS) != 0 ||
-		    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+		    mount("", "/", "", MS_REC | MS_PRIVATE, NULL) != 0 ||
 		    mount("none", SEG_DIR, "tmpfs", 0, "size=64k") != 0)
 			_exit(77);
 		_exit(shm_seg_create(&seg, seg_name, 0600, 4, &info, NULL,

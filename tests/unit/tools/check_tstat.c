@@ -20,9 +20,14 @@ struct ran {
 	char *out, *err; /* borrowed, from `texts` */
 };
 
-/* Never freed, only kept: each test is a process of its own. */
 static char *texts[64];
 static size_t ntexts;
+
+static void forget(void)
+{
+	while (ntexts > 0)
+		free(texts[--ntexts]);
+}
 
 static char *slurp(int fd)
 {
@@ -138,6 +143,7 @@ static void set_up(void)
 
 static void tear_down(void)
 {
+	forget();
 	shm_seg_close(&seg);
 	drop_segment();
 }
@@ -465,7 +471,7 @@ static bool own_shm(void)
 {
 	shm_seg_close(&seg); /* while its name is in sight */
 	if (unshare(CLONE_NEWNS) == 0 &&
-	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+	    mount("", "/", "", MS_REC | MS_PRIVATE, NULL) == 0 &&
 	    mount("none", SEG_DIR, "tmpfs", 0, NULL) == 0)
 		return true;
 	fputs("check_tstat: no right to mount a /dev/shm: not tested\n",
@@ -636,6 +642,7 @@ START_TEST(what_may_not_be_read_is_one_clear_line)
 			_exit(77);
 		r = RUN(seg_name);
 		check_refused(&r, "permission denied");
+		forget();
 		_exit(0);
 	}
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
