@@ -21,8 +21,8 @@
 /* CPU time is published when it is this old and there was work. */
 #define ALIVE_NS (10 * NS_PER_MS)
 
-/* Most completions in a turn, so that timers and watches get theirs. */
-#define TURN_MAX 1024u
+/* TLS work between two looks at the ring: what connects are late by at most. */
+#define WORK_NS NS_PER_MS
 
 static int raise_nofile(uint32_t seats, char *err, size_t len)
 {
@@ -84,6 +84,7 @@ static void init_timers(struct load *load)
 {
 	tmr_init(&load->steps, load->want.timeout_ns);
 	tmr_init(&load->waits, load->want.ticket_wait_ns);
+	tmr_init(&load->work, 0);
 	for (uint32_t i = 0; i < SEAT_PAUSES; i++)
 		tmr_init(&load->pauses[i], seat_pause_ns(i));
 	load->stop_by_ns = TMR_NEVER;
@@ -205,11 +206,18 @@ static uint64_t due(const struct load *load, uint64_t until_ns)
 	uint64_t first = base_min(until_ns, load->stop_by_ns);
 
 	first = base_min(first, load->alive_ns + LOAD_HEARTBEAT_NS);
+	first = base_min(first, tmr_due(&load->work));
 	first = base_min(first, tmr_due(&load->steps));
 	first = base_min(first, tmr_due(&load->waits));
 	for (uint32_t i = 0; i < SEAT_PAUSES; i++)
 		first = base_min(first, tmr_due(&load->pauses[i]));
 	return first;
+}
+
+static struct seat *seat_of_work(struct tmr *tmr)
+{
+	return (struct seat *)(void *)((char *)tmr -
+				       offsetof(struct seat, work));
 }
 
 static void expire_list(struct load *load, struct tmr_list *list, uint64_t now)
@@ -250,26 +258,40 @@ static void dispatch(struct load *load, uint64_t data, int res, uint32_t flags,
 }
 
 /*
- * The completions that are there. A handshake's step takes some hundred
- * microseconds, so what it sends leaves at once and not with the turn's end:
- * the server would stand idle meanwhile, and each end would wait for the other.
+ * TLS work for WORK_NS, one step at least. What a step sends leaves at once and
+ * not with the turn's end: the server would stand idle meanwhile, and each end
+ * would wait for the other.
  */
+static bool work(struct load *load)
+{
+	uint64_t end = clk_now() + WORK_NS;
+	bool worked = false;
+	struct tmr *tmr;
+
+	while ((tmr = tmr_pop(&load->work, TMR_NEVER - 1)) != NULL) {
+		step_work(load, seat_of_work(tmr));
+		ring_submit(&load->ring);
+		worked = true;
+		if (clk_now() >= end)
+			break;
+	}
+	return worked;
+}
+
+/* All completions that are there; none of it is TLS work, so it is short. */
 static uint64_t reap(struct load *load, uint32_t *ready)
 {
 	struct io_uring *uring = &load->ring.uring;
 	struct io_uring_cqe *cqe;
 	uint64_t n = 0;
 
-	while (n < TURN_MAX && io_uring_peek_cqe(uring, &cqe) == 0) {
+	while (io_uring_peek_cqe(uring, &cqe) == 0) {
 		uint64_t data = io_uring_cqe_get_data64(cqe);
 		int res = cqe->res;
 		uint32_t flags = cqe->flags;
 
 		io_uring_cqe_seen(uring, cqe);
 		dispatch(load, data, res, flags, ready);
-		if (load->eager)
-			ring_submit(&load->ring);
-		load->eager = false;
 		n++;
 	}
 	return n;
@@ -290,15 +312,16 @@ uint32_t load_turn(struct load *load, uint64_t until_ns)
 {
 	uint64_t now = clk_now(), wake = due(load, until_ns), n;
 	uint32_t ready = 0;
-	bool overflow;
+	bool overflow, worked;
 
 	arm_watches(load);
 	ring_wait(&load->ring, wake > now ? wake - now : 0);
 	overflow = ring_overflowed(&load->ring);
 	n = reap(load, &ready);
+	worked = work(load);
 	now = clk_now();
 	expire(load, now);
-	show_alive(load, now, n > 0);
+	show_alive(load, now, worked || n > 0);
 	if (n > 0)
 		count_turn(load->want.slot, n, overflow);
 	return ready;

@@ -22,6 +22,7 @@ struct load {
 	struct tmr_list steps; /* connect and handshake: timeout_ns */
 	struct tmr_list waits; /* tickets: ticket_wait_ns */
 	struct tmr_list pauses[SEAT_PAUSES];
+	struct tmr_list work; /* TLS work to be done, in order; due at once */
 	enum cfg_handshake handshake;
 	bool running;
 	uint64_t stop_by_ns; /* when what still flies is ended; TMR_NEVER */
@@ -31,7 +32,6 @@ struct load {
 	uint64_t sources;    /* connections, for the source address */
 	uint64_t tickets;    /* received since load_open() */
 	uint64_t missed;     /* waited for in vain since load_open() */
-	bool eager;	     /* this turn made sends: submit them at once */
 	int watch[LOAD_WATCHES]; /* borrows */
 	uint32_t nwatches;
 	uint32_t unarmed;	/* bit per watch whose poll is not in flight */
@@ -41,6 +41,8 @@ struct load {
 
 /* An idle or paused seat connects, if the load runs and its limit allows. */
 void step_begin(struct load *load, struct seat *seat);
+/* Its TLS work's turn has come. */
+void step_work(struct load *load, struct seat *seat);
 /* Its timer has run out. */
 void step_timeout(struct load *load, struct seat *seat);
 /* It is to end now, whatever it does. */

@@ -115,6 +115,7 @@ static int open_tls(struct managed *m)
 	char path[64];
 	struct ctls_want want = {.versions = tls->versions,
 				 .groups = tls->groups,
+				 .server_chooses = true,
 				 .ciphers = tls->ciphers,
 				 .ca_path = path,
 				 .name = m->args->name};

@@ -45,13 +45,15 @@ enum seat_op {
 
 /* Not opaque: the hot path of tdrive_step.c is the only writer. */
 struct seat {
-	struct tmr tmr; /* first: a timer is its seat */
+	struct tmr tmr;	 /* first: a timer is its seat */
+	struct tmr work; /* set while TLS work waits for its turn */
 	uint32_t index;
 	enum seat_state state;
 	int fd;		   /* owns; -1: none */
 	uint32_t flying;   /* bit per seat_op in flight */
 	uint32_t fails;	   /* in a row */
 	int send_error;	   /* -errno of a send while a receive could tell why */
+	bool fresh;	   /* connected, TLS not begun */
 	bool primed;	   /* has got a ticket since the phase began */
 	bool got_ticket;   /* this connection has */
 	bool cancelled;	   /* what was in flight has been taken back */

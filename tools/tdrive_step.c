@@ -58,7 +58,6 @@ static void ask_send(struct load *load, struct seat *seat)
 	sqe = request(load, seat, SEAT_OP_SEND);
 	io_uring_prep_send(sqe, seat->fd, out, len, MSG_WAITALL | MSG_NOSIGNAL);
 	mark(sqe, seat, SEAT_OP_SEND);
-	load->eager = true;
 }
 
 static void ask_close(struct load *load, struct seat *seat)
@@ -130,12 +129,18 @@ static void wind_up(struct load *load, struct seat *seat)
 		next(load, seat);
 }
 
+static void leave(struct seat *seat)
+{
+	tmr_cancel(&seat->tmr);
+	tmr_cancel(&seat->work);
+	seat_set_state(seat, SEAT_CLOSE);
+}
+
 /* The handshake or the connect failed: counted, and the alert is sent. */
 static void fail(struct load *load, struct seat *seat, enum count_fail why)
 {
 	seat->fails++;
-	tmr_cancel(&seat->tmr);
-	seat_set_state(seat, SEAT_CLOSE);
+	leave(seat);
 	count_failed(load->want.slot, why, seat->crypto_ns, take_bytes(seat));
 	wind_up(load, seat);
 }
@@ -150,8 +155,7 @@ static void end(struct load *load, struct seat *seat, enum count_end how)
 {
 	bool missed = waits_for_ticket(seat);
 
-	tmr_cancel(&seat->tmr);
-	seat_set_state(seat, SEAT_CLOSE);
+	leave(seat);
 	load->missed += missed;
 	count_ended(load->want.slot, how, missed, take_bytes(seat));
 	wind_up(load, seat);
@@ -277,6 +281,21 @@ static void done(struct load *load, struct seat *seat)
 		end(load, seat, COUNT_CLOSED_SELF);
 }
 
+/*
+ * TLS work is not done where the completion is found, but in its turn: a step
+ * takes some hundred microseconds, and completions behind it would be seen, and
+ * their connects timed, so much later.
+ */
+static void queue_work(struct load *load, struct seat *seat, uint64_t now)
+{
+	tmr_set(&load->work, &seat->work, now);
+}
+
+static bool has_work(const struct seat *seat)
+{
+	return seat->work.next != NULL;
+}
+
 /* One step of the handshake, what was fed is used up. */
 static void shake(struct load *load, struct seat *seat)
 {
@@ -306,7 +325,10 @@ static void begin_handshake(struct load *load, struct seat *seat)
 {
 	bool resume = load->handshake == CFG_HANDSHAKE_RESUMED;
 	uint64_t before = clk_thread_cpu();
-	int rc = ctls_begin(seat->tls, resume, resume);
+	int rc;
+
+	seat->fresh = false;
+	rc = ctls_begin(seat->tls, resume, resume);
 
 	seat->crypto_ns += clk_thread_cpu() - before;
 	if (rc != 0) {
@@ -328,7 +350,8 @@ static void connected(struct load *load, struct seat *seat, int res)
 	tmr_set(&load->steps, &seat->tmr, seat->connected_ns);
 	seat_set_state(seat, SEAT_HANDSHAKE);
 	count_connected(load->want.slot, seat->connected_ns - seat->began_ns);
-	begin_handshake(load, seat);
+	seat->fresh = true;
+	queue_work(load, seat, seat->connected_ns);
 }
 
 /* ---- ticket ---- */
@@ -396,8 +419,14 @@ static void received(struct load *load, struct seat *seat, int res,
 	seat->recv_bytes += (uint64_t)res;
 	seat->more = (flags & IORING_CQE_F_SOCK_NONEMPTY) != 0;
 	ctls_feed(seat->tls, seat->in, (size_t)res);
-	load->eager = true;
-	if (seat->state == SEAT_HANDSHAKE)
+	queue_work(load, seat, clk_now());
+}
+
+void step_work(struct load *load, struct seat *seat)
+{
+	if (seat->fresh)
+		begin_handshake(load, seat);
+	else if (seat->state == SEAT_HANDSHAKE)
 		shake(load, seat);
 	else
 		read_on(load, seat);
@@ -416,16 +445,13 @@ static void sent(struct load *load, struct seat *seat, int res)
 		seat->send_error = res != 0 ? res : -EPIPE;
 	if (seat->state == SEAT_CLOSE)
 		return;
-	if (seat->send_error != 0) {
-		if (!seat_flies(seat, SEAT_OP_RECV))
-			broken(load, seat, res);
-	} else if (seat_flies(seat, SEAT_OP_RECV)) {
-		ask_send(load, seat); /* what was written behind the loan */
-	} else if (seat->state == SEAT_HANDSHAKE) {
-		shake(load, seat);
-	} else {
-		read_on(load, seat);
-	}
+	ask_send(load, seat); /* what was written behind the loan */
+	if (seat_flies(seat, SEAT_OP_RECV) || has_work(seat))
+		return;
+	if (seat->send_error != 0)
+		broken(load, seat, res);
+	else /* the step had no room for what it was to send */
+		queue_work(load, seat, clk_now());
 }
 
 void step_complete(struct load *load, struct seat *seat, enum seat_op op,
@@ -447,8 +473,21 @@ void step_complete(struct load *load, struct seat *seat, enum seat_op op,
 
 /* ---- from outside ---- */
 
+/* Work that waits is late by our fault, not by the peer's: the deadline moves.
+ */
+static bool late_by_us(struct load *load, struct seat *seat)
+{
+	if (!has_work(seat))
+		return false;
+	tmr_set(seat->state == SEAT_TICKET ? &load->waits : &load->steps,
+		&seat->tmr, clk_now());
+	return true;
+}
+
 void step_timeout(struct load *load, struct seat *seat)
 {
+	if (late_by_us(load, seat))
+		return;
 	if (seat->state == SEAT_PAUSE)
 		step_begin(load, seat);
 	else if (seat->state == SEAT_CONNECT)

@@ -29,6 +29,7 @@ struct ctls_conn; /* one seat's */
 struct ctls_want {
 	struct cfg_list versions; /* TLSv1.2, TLSv1.3 */
 	struct cfg_list groups;
+	bool server_chooses;	 /* its groups are the wanted ones too */
 	struct cfg_list ciphers; /* TLS 1.3 suites and TLS 1.2 names */
 	const char *ca_path;	 /* PEM; each certificate in it is trusted */
 	const char *name;	 /* to verify, and for SNI unless an address */

@@ -104,9 +104,45 @@ static int set_versions(SSL_CTX *ctx, const struct cfg_list *versions,
 	return 0;
 }
 
-static int set_groups(SSL_CTX *ctx, const struct cfg_list *groups, char *err,
+/*
+ * In TLS 1.2 the client's groups also say which curves a certificate may have
+ * (RFC 8422, 5.1): with X25519 alone no ECDSA certificate would do. Where the
+ * server's own list decides the key exchange, the curves of certificates can be
+ * named behind the wanted groups without any of them being chosen.
+ */
+static const char *const curves[][3] = {
+	{"P-256", "prime256v1", "secp256r1"},
+	{"P-384", "secp384r1", "secp384r1"},
+};
+
+static bool has_curve(const struct cfg_list *groups, size_t curve)
+{
+	for (size_t i = 0; i < groups->n; i++)
+		for (size_t k = 0; k < ARRAY_LEN(curves[curve]); k++)
+			if (strcasecmp(groups->item[i], curves[curve][k]) == 0)
+				return true;
+	return false;
+}
+
+static int add_curves(char *names, size_t size, const struct cfg_list *groups)
+{
+	for (size_t i = 0; i < ARRAY_LEN(curves); i++) {
+		size_t at = strlen(names);
+		int n;
+
+		if (has_curve(groups, i))
+			continue;
+		n = snprintf(names + at, size - at, ":%s", curves[i][0]);
+		if (n < 0 || (size_t)n >= size - at)
+			return -E2BIG;
+	}
+	return 0;
+}
+
+static int set_groups(SSL_CTX *ctx, const struct ctls_want *want, char *err,
 		      size_t len)
 {
+	const struct cfg_list *groups = &want->groups;
 	char names[NAMES_MAX];
 
 	if (groups->n == 0)
@@ -117,6 +153,10 @@ static int set_groups(SSL_CTX *ctx, const struct cfg_list *groups, char *err,
 	for (size_t i = 0; i < groups->n; i++)
 		if (SSL_CTX_set1_groups_list(ctx, groups->item[i]) != 1)
 			return refuse(err, len, "groups", groups->item[i]);
+	if (want->server_chooses &&
+	    SSL_CTX_get_min_proto_version(ctx) == TLS1_2_VERSION &&
+	    add_curves(names, sizeof(names), groups) != 0)
+		return refuse(err, len, "groups", "the list is too long");
 	if (SSL_CTX_set1_groups_list(ctx, names) != 1)
 		return refuse(err, len, "groups", names);
 	return 0;
@@ -177,7 +217,7 @@ static int set_up(SSL_CTX *ctx, const struct ctls_want *want, char *err,
 	if (rc == 0)
 		rc = set_versions(ctx, &want->versions, can, err, len);
 	if (rc == 0)
-		rc = set_groups(ctx, &want->groups, err, len);
+		rc = set_groups(ctx, want, err, len);
 	if (rc == 0)
 		rc = set_trust(ctx, want, err, len);
 	/*
