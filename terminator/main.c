@@ -239,10 +239,10 @@ static char *table_text(const struct mst *mst, const struct cfg *cfg,
 
 static void hint(int status)
 {
-	printf("next     another certificate: --set "
-	       "tls.certificate.make=rsa-2048; all options: tterm --describe "
-	       "options\n"
-	       "         watch a run from another terminal: tstat --once\n");
+	printf("next     another certificate: tterm --set "
+	       "tls.certificate.make=rsa-2048 SCENARIO\n"
+	       "         every option: tterm --describe options; watch a run "
+	       "from elsewhere: tstat --once\n");
 	if (status == EXIT_DOUBTFUL)
 		printf("         exit status 3: finished, but see the doubts "
 		       "above\n");

@@ -14,6 +14,9 @@
 #define RESUMED_SHARE_MIN 0.99
 /* Fewer handshakes than this in a window say little about a percentile. */
 #define HANDSHAKES_MIN 100
+/* More of the machine than this used by others changes what we measure: they
+ * take caches, and the other threads of our cores. */
+#define OTHERS_MAX 0.10
 /* A process that used this share of a CPU was saturated. */
 #define BUSY_SATURATED 0.95
 
@@ -279,6 +282,19 @@ static void unattributed(struct res_phase *p)
 	p->unattributed_ns = base_max(p->measured.machine_ns, ours) - ours;
 }
 
+static void judge_machine(struct res_phase *p)
+{
+	double all = (double)p->measured.taken_ns * p->ncpu;
+	double others = all > 0 ? (double)p->unattributed_ns / all : 0;
+
+	if (others > OTHERS_MAX)
+		res_doubt(
+			&p->doubts, false, "busy-machine",
+			"others used %.0f %% of the machine's CPU time, which "
+			"makes a handshake dearer: end them and run again",
+			100 * others);
+}
+
 static void limited_by(struct res_phase *p, const struct res_moments *m)
 {
 	char *to = p->limited_by;
@@ -336,6 +352,7 @@ int res_phase(struct res_phase *out, const struct shm_seg *seg,
 			  "stopped after %.1f s of the window",
 			  (double)out->measured.taken_ns / 1e9);
 	if (phase != NULL) {
+		judge_machine(out);
 		judge_agreement(out);
 		judge_kind(out, seg);
 	}

@@ -333,17 +333,45 @@ static void limits(const struct tbl *t)
 	}
 }
 
+#define WIDTH  100
+#define INDENT 10
+
+/* Words from column `at` on, folded so that none reaches beyond WIDTH. */
+static void fold(const struct tbl *t, const char *text, size_t at)
+{
+	while (*text != '\0') {
+		size_t len = strcspn(text, " ");
+		char word[128];
+
+		snprintf(word, sizeof(word), "%.*s", (int)len, text);
+		if (at + fmt_columns(word) >= WIDTH) {
+			fprintf(t->out, "\n%*s", INDENT, "");
+			at = INDENT;
+		}
+		fprintf(t->out, "%s", word);
+		at += fmt_columns(word) + 1;
+		text += len;
+		if (*text == ' ') {
+			fputc(' ', t->out);
+			text++;
+		}
+	}
+	fputc('\n', t->out);
+}
+
 static void doubts_of(const struct tbl *t, const char *where,
 		      const struct res_doubts *d)
 {
 	for (uint32_t i = 0; i < d->n; i++) {
 		const struct res_doubt *r = &d->item[i];
+		char line[sizeof(r->text) + sizeof(r->name) + SHM_NAME_MAX + 8];
 
 		paint(t, r->fatal ? "\033[31m" : "\033[33m");
-		fprintf(t->out, "%-9s", r->fatal ? "NO RESULT" : "doubt");
+		fprintf(t->out, "%-10s", r->fatal ? "NO RESULT" : "doubt");
 		paint(t, "\033[0m");
-		fprintf(t->out, "%s%s%s: %s\n", where,
-			where[0] != '\0' ? ": " : "", r->name, r->text);
+		snprintf(line, sizeof(line), "%s%s%s: %s", where,
+			 where[0] != '\0' ? ": " : "", r->name, r->text);
+		fold(t, line, INDENT);
 	}
 }
 

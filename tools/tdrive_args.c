@@ -269,7 +269,7 @@ int args_parse(struct args *out, int argc, char *const *argv, char *err,
 
 void args_help(FILE *out)
 {
-	fputs("usage: tdrive https://host:port [options]\n"
+	fputs("Usage: tdrive https://host:port [options]\n"
 	      "\n"
 	      "Loads a TLS server with handshakes and prints what they took: a "
 	      "closed loop of\n"

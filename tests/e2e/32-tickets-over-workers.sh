@@ -10,7 +10,7 @@ load: {connections: 24}
 phases:
   - {handshake: resumed, warmup: 200ms, duration: 1500ms}
 EOF
-run_tterm 0
+measure
 json "$RESULT" '.phases[0].workers | length == 4' \
 	'all(.phases[0].workers[]; .resumed.count > 10 and .full.count == 0)' \
 	'.phases[0].workers_total.counters.tickets_unknown == 0'

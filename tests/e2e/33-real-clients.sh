@@ -53,8 +53,8 @@ hasnt wrk.out 'Socket errors|Non-2xx'
 h2load --h1 -n 200 -c 4 "$base/" >h2load.out 2>&1 || fail "h2load"
 has h2load.out '200 succeeded, 0 failed'
 segment || fail "no segment"
-json segment.json '.total.counters | .conn_accepted == .hs_full + .hs_resumed +
+json segment.json '.total.workers.counters | .conn_accepted == .hs_full + .hs_resumed +
 	.failed_eof + .failed_reset + .failed_protocol + .failed_alert +
 	.failed_no_shared + .hs_in_progress' \
-	'.total.counters.hs_resumed >= 8' '.total.counters.requests > 200'
+	'.total.workers.counters.hs_resumed >= 8' '.total.workers.counters.requests > 200'
 stop

@@ -13,7 +13,7 @@ EOF
 start tterm tterm scenario.yaml
 measuring() {
 	segment && jq -e '.phase.state == "measuring" and
-		.total.counters.hs_full > 20' segment.json
+		.total.workers.counters.hs_full > 20' segment.json
 }
 eventually 20 measuring
 pid=$(value segment.json '[.slots[] | select(.role == "worker")][1].pid')

@@ -14,7 +14,7 @@ EOF
 start tterm tterm scenario.yaml
 measuring() {
 	segment && jq -e '.phase.state == "measuring" and
-		.total.counters.hs_full > 300' segment.json
+		.total.workers.counters.hs_full > 300' segment.json
 }
 eventually 30 measuring
 signal tterm INT
@@ -44,8 +44,8 @@ resumes() {
 for _ in 1 2 3 4 5 6; do
 	resumes || fail "a ticket from before the rotation was refused"
 done
-segment && json segment.json '.total.counters.tickets_renewed >= 6' \
-	'.total.counters.tickets_unknown == 0'
+segment && json segment.json '.total.workers.counters.tickets_renewed >= 6' \
+	'.total.workers.counters.tickets_unknown == 0'
 stop TERM
 has tterm.out 'accepted = full \+ resumed \+ failed'
 

@@ -13,14 +13,13 @@ phases:
   - {name: resumed, handshake: resumed, warmup: 0s, duration: 1500ms}
 EOF
 for group in X25519 P-256 P-384; do
-	rm -rf results
-	run_tterm 0 --set "tls.groups=[$group]"
+	measure --set "tls.groups=[$group]"
 	json "$RESULT" ".terminator.groups == \"$group\""
 done
 rm -rf results
 version=$(openssl version | cut -d' ' -f2)
 if [ "$(printf '%s\n' 3.5 "$version" | sort -V | head -n 1)" = 3.5 ]; then
-	run_tterm 0 --set 'tls.groups=[X25519MLKEM768]'
+	measure --set 'tls.groups=[X25519MLKEM768]'
 	# ClientHello and ServerHello carry about 1.1 KiB more each way.
 	json "$RESULT" '.phases[0].workers_total |
 		.counters.bytes_in / .full.count > 1400'

@@ -9,15 +9,11 @@ phases:
   - {handshake: full, warmup: 300ms, duration: 2s}
 EOF
 for accept in reuseport shared; do
-	rm -rf results
-	tterm --set workers.count=64 --set "terminator.accept=$accept" \
-		scenario.yaml >out 2>err
-	json results/*/result.json '.phases[0].workers | length == 64' \
+	measure --set workers.count=64 --set "terminator.accept=$accept"
+	json "$RESULT" '.phases[0].workers | length == 64' \
 		'.phases[0] | .is_result and .identity_ok and .both_ends.ok' \
 		'[.phases[0].workers[] | select(.full.count > 0)] | length > 16'
-	no_segment
 done
-rm -rf results
 [ -e /proc/net/if_inet6 ] || skip "IPv6 is off"
-run_tterm 0 --set 'terminator.listen=["[::1]:0"]' --set workers.count=1
+measure --set 'terminator.listen=["[::1]:0"]' --set workers.count=1
 json "$RESULT" '.terminator.listen | startswith("[::1]:")'
