@@ -27,7 +27,7 @@ struct args {
 };
 
 static const char help[] =
-	"usage: tstat [OPTION]... [NAME]\n"
+	"Usage: tstat [OPTION]... [NAME]\n"
 	"\n"
 	"Prints what the workers and drivers of a running tterm have counted.\n"
 	"NAME is its scenario's or segment's name, or the file of a segment; "
