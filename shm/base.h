@@ -12,9 +12,9 @@
 #define CACHELINE    64
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
-#define NS_PER_US    UINT64_C(1000)
-#define NS_PER_MS    UINT64_C(1000000)
-#define NS_PER_S     UINT64_C(1000000000)
+#define NS_PER_US UINT64_C(1000)
+#define NS_PER_MS UINT64_C(1000000)
+#define NS_PER_S  UINT64_C(1000000000)
 
 /* Exit statuses of every program (design: "Trust"). */
 enum {
@@ -31,8 +31,8 @@ enum {
 _Noreturn void base_must_failed(const char *expr, const char *file, int line);
 
 /*
- * The commit this was built from ("8859ef0-dirty"), or "unknown". A function, so
- * that a new commit compiles one file again and not all.
+ * The commit this was built from ("8859ef0-dirty"), or "unknown". A function,
+ * so that a new commit compiles one file again and not all.
  */
 const char *base_commit(void);
 

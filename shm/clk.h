@@ -27,7 +27,7 @@ int clk_pid_cpu(pid_t pid, uint64_t *out_ns);
 /*
  * When a process started, in clock ticks since boot (field 22 of
  * /proc/PID/stat): with the pid it names one process for ever.
- * 0, -ESRCH, or another -errno.
+ * 0, -ESRCH (a zombie counts as gone), or another -errno.
  */
 int clk_pid_start(pid_t pid, uint64_t *out_ticks);
 

@@ -2,8 +2,8 @@
 /*
  * Counters and histograms of one slot, and their descriptions.
  *
- * The rows of counters.def and histograms.def make everything here: the block in
- * the segment, the enumerations, the descriptors, the reference page.
+ * The rows of counters.def and histograms.def make everything here: the block
+ * in the segment, the enumerations, the descriptors, the reference page.
  *
  * Writers    one process per slot; between shm_begin() and shm_end() (seg.h).
  * Readers    by snapshot (seg.h), never directly.
@@ -18,10 +18,26 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum ctr_kind { CTR_SUM, CTR_GAUGE, CTR_MAX, CTR_HISTOGRAM };
-enum ctr_unit { CTR_COUNT, CTR_NS, CTR_BYTES };
-enum ctr_level { CTR_INFO, CTR_DEBUG };
-enum ctr_role { CTR_WORKER = 1, CTR_DRIVER = 2, CTR_BOTH = 3 };
+enum ctr_kind {
+	CTR_SUM,
+	CTR_GAUGE,
+	CTR_MAX,
+	CTR_HISTOGRAM
+};
+enum ctr_unit {
+	CTR_COUNT,
+	CTR_NS,
+	CTR_BYTES
+};
+enum ctr_level {
+	CTR_INFO,
+	CTR_DEBUG
+};
+enum ctr_role {
+	CTR_WORKER = 1,
+	CTR_DRIVER = 2,
+	CTR_BOTH = 3
+};
 
 enum ctr_id {
 #define COUNTER(name, ...) CTR_ID_##name,
@@ -86,16 +102,16 @@ void ctr_describe(FILE *out);
 /* Hot path, the slot's own writer only: relaxed load, add, relaxed store. */
 static inline void ctr_add(_Atomic uint64_t *c, uint64_t n)
 {
-	atomic_store_explicit(
-		c, atomic_load_explicit(c, memory_order_relaxed) + n,
-		memory_order_relaxed);
+	atomic_store_explicit(c,
+			      atomic_load_explicit(c, memory_order_relaxed) + n,
+			      memory_order_relaxed);
 }
 
 static inline void ctr_sub(_Atomic uint64_t *c, uint64_t n)
 {
-	atomic_store_explicit(
-		c, atomic_load_explicit(c, memory_order_relaxed) - n,
-		memory_order_relaxed);
+	atomic_store_explicit(c,
+			      atomic_load_explicit(c, memory_order_relaxed) - n,
+			      memory_order_relaxed);
 }
 
 static inline void ctr_set(_Atomic uint64_t *c, uint64_t n)

@@ -3,20 +3,20 @@
  * A flat log-linear histogram that can lie in shared memory.
  *
  * Values are nanoseconds. They are counted in units of 16 ns. Below 64 units
- * (1,024 ns) every unit has a bucket of its own; above, each power of two is cut
- * into 32 equal buckets. HDR terms: lowest discernible value 16 ns, highest
+ * (1,024 ns) every unit has a bucket of its own; above, each power of two is
+ * cut into 32 equal buckets. HDR terms: lowest discernible value 16 ns, highest
  * trackable value 2^36 ns (68.7 s, "60 s" rounded up to a power of two).
  *
  * Error. A bucket of the octave [2^k, 2^(k+1)) is 2^k/32 wide and reported by
- * its middle, so a value v >= 2^k in it is off by at most 2^k/64 <= v/64: 1.6 %.
- * In the linear part a bucket is 16 ns wide and off by at most 8 ns, which is
- * v/64 from 512 ns on; so the bound of 1/64 holds from 1 us (and below) to 68 s.
- * Larger values land in the last bucket and are seen in `max`.
+ * its middle, so a value v >= 2^k in it is off by at most 2^k/64 <= v/64, which
+ * is 1.6 %. In the linear part a bucket is 16 ns wide and off by at most 8 ns,
+ * which is v/64 from 512 ns on; so the bound of 1/64 holds from 1 us (and
+ * below) to 68 s. Larger values land in the last bucket and are seen in `max`.
  *
  * Writers    one process per histogram, inside shm_begin()/shm_end().
  * Readers    copy to a struct hist_view within a consistent snapshot.
- * The number of values is the sum of the buckets: there is no second figure that
- * could disagree.
+ * The number of values is the sum of the buckets: there is no second figure
+ * that could disagree.
  */
 #ifndef SHM_HIST_H
 #define SHM_HIST_H
@@ -24,10 +24,10 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define HIST_UNIT_SHIFT	 4 /* 16 ns */
-#define HIST_SUB_BITS	 5 /* 32 buckets per octave */
-#define HIST_TOP_BITS	 36
-#define HIST_BUCKETS     \
+#define HIST_UNIT_SHIFT 4 /* 16 ns */
+#define HIST_SUB_BITS	5 /* 32 buckets per octave */
+#define HIST_TOP_BITS	36
+#define HIST_BUCKETS \
 	((HIST_TOP_BITS - HIST_UNIT_SHIFT - HIST_SUB_BITS + 1) << HIST_SUB_BITS)
 
 /* Not opaque: it lies in the segment and the hot path writes it inline. */
@@ -67,9 +67,9 @@ static inline void hist_record(struct hist *h, uint64_t ns)
 {
 	_Atomic uint64_t *b = &h->bucket[hist_index(ns)];
 
-	atomic_store_explicit(
-		b, atomic_load_explicit(b, memory_order_relaxed) + 1,
-		memory_order_relaxed);
+	atomic_store_explicit(b,
+			      atomic_load_explicit(b, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
 	atomic_store_explicit(
 		&h->sum,
 		atomic_load_explicit(&h->sum, memory_order_relaxed) + ns,

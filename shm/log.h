@@ -11,9 +11,14 @@
 #ifndef SHM_LOG_H
 #define SHM_LOG_H
 
-enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
+enum log_level {
+	LOG_ERROR,
+	LOG_WARN,
+	LOG_INFO,
+	LOG_DEBUG
+};
 
-/* Once in main, and again after a fork with the child's role. `role` is copied. */
+/* Once in main, and again in a forked child with its role. `role` is copied. */
 void log_init(const char *role, enum log_level level);
 void log_set_role(const char *role);
 enum log_level log_level(void);
@@ -21,7 +26,12 @@ enum log_level log_level(void);
 /* "error", "warn", "info", "debug": 0, or -EINVAL. */
 int log_parse_level(const char *text, enum log_level *out);
 
-/* A value with a space, quote or control character is put in quotes, escaped. */
+/*
+ * `fmt` is fields with a space between them: "slot=%u why=\"%s\"". A value with
+ * a space, quote, backslash or control character, or none at all, is put in
+ * quotes and escaped, whether the format has quotes around it or not; the
+ * quotes only say that spaces of the format itself belong to the value.
+ */
 void log_line(enum log_level level, const char *event, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 

@@ -290,8 +290,8 @@ static int open_object(const char *name, int flags, char **full_name)
 
 int shm_seg_attach(struct shm_seg **out, const char *name, uint32_t *version)
 {
-	struct shm_seg *seg;
-	char *full_name;
+	struct shm_seg *seg = NULL;
+	char *full_name = NULL;
 	int fd, rc;
 
 	fd = open_object(name, O_RDONLY, &full_name);
@@ -323,8 +323,8 @@ static bool same_build(const struct shm_seg *seg)
 
 int shm_seg_join(struct shm_seg **out, const char *name)
 {
-	struct shm_seg *seg;
-	char *full_name;
+	struct shm_seg *seg = NULL;
+	char *full_name = NULL;
 	int fd, rc;
 
 	fd = open_object(name, O_RDWR, &full_name);

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The segment: one POSIX shared-memory object mapped by the master, every worker
- * and driver, and any reader.
+ * The segment: one POSIX shared-memory object mapped by the master, every
+ * worker and driver, and any reader.
  *
  * Layout     header | descriptors | slot 0 | slot 1 | ...
  * Writers    the master writes the header. A slot has one writer: the process
  *            that holds it, or the master while none does (it then clears the
- *            gauges, repairs what a kill -9 left half done, and keeps the sums).
- * Readers    map read-only and never lock. shm_snap() takes a consistent copy of
- *            one slot: a histogram's count equals its counter in it.
+ *            gauges, repairs what a kill -9 left half done, keeps the sums).
+ * Readers    map read-only and never lock. shm_snap() takes a consistent copy
+ *            of one slot: a histogram's count equals its counter in it.
  * Lifetime   the master creates and unlinks. A segment whose owner (pid and
  *            start time) is gone is stale: the next master of that name takes
  *            the name over, readers mark it.
+ *
  * Nothing in it is a pointer, and no key or certificate is ever in it.
  */
 #ifndef SHM_SEG_H
@@ -29,7 +30,11 @@
 #define SHM_NAME_MAX	   64 /* of a scenario or segment, with the NUL */
 #define SHM_SLOTS_MAX	   768
 
-enum shm_role { SHM_UNUSED, SHM_WORKER, SHM_DRIVER };
+enum shm_role {
+	SHM_UNUSED,
+	SHM_WORKER,
+	SHM_DRIVER
+};
 
 enum shm_slot_state {
 	SHM_SLOT_EMPTY,	   /* never used */
@@ -98,10 +103,12 @@ struct shm_seg; /* a mapping, private to this process */
  * which unlinks the object as well.
  *
  * 0; -EEXIST while a live master holds the name (its pid in *owner if that is
- * not NULL); -EPERM if another user's object has the name; -EINVAL for a name
- * that is empty, too long or has other characters than A-Z a-z 0-9 . _ -;
- * -ENOSPC if /dev/shm has no room (checked now, not by SIGBUS later); or another
- * -errno. *took_over says whether a stale object was replaced.
+ * not NULL); -EPERM if another user's object has the name; -ENOTSUP if what has
+ * it is no file; -EBUSY if someone holds a lock on it for a second; -EINVAL for
+ * a name that is empty, too long or has a character that is none of A-Z a-z 0-9
+ * . _ -; -ENOSPC if /dev/shm has no room (checked now, not by SIGBUS later); or
+ * another -errno. *took_over, if not NULL, says whether a stale object was
+ * replaced.
  */
 int shm_seg_create(struct shm_seg **out, const char *name, mode_t mode,
 		   uint32_t nslots, const struct shm_info *info,
@@ -147,9 +154,11 @@ void shm_slot_assign(struct shm_slot *slot, enum shm_role role, uint32_t number,
 		     pid_t pid, int cpu);
 
 /*
- * Master, after it has reaped the slot's process. Ends a half-done event, raises
- * counters to the counts of their histograms, moves what was in progress to
- * failed_died and what was open to died_open, clears the gauges. After it
+ * Master, after it has reaped the slot's process. If it died inside an event,
+ * that is made whole: counters and histograms that belong together are raised
+ * to the largest of their counts (a value that is not known is taken to be the
+ * mean). Moves what was in progress to failed_died and what was open to
+ * died_open, clears the gauges. After it
  * accepted + started = full + resumed + failed holds with nothing in progress.
  */
 void shm_slot_reap(struct shm_slot *slot, enum shm_slot_state state);
@@ -189,7 +198,7 @@ void shm_snap_fini(struct shm_snap *snap);
 /*
  * A consistent copy of one slot. Retries while the writer is inside an event,
  * for at most 100 ms (a stopped or dead writer); then takes what is there and
- * sets `torn`.
+ * sets `torn`. A reader sets it too when the object has become shorter.
  */
 void shm_snap(const struct shm_seg *seg, uint32_t index, struct shm_snap *out);
 
@@ -197,7 +206,8 @@ void shm_snap(const struct shm_seg *seg, uint32_t index, struct shm_snap *out);
 void shm_snap_copy(struct shm_snap *to, const struct shm_snap *from);
 
 /*
- * to += from by each row's kind: a total over slots. Roles and pids of `to` stay.
+ * to += from by each row's kind: a total over slots. Roles and pids of `to`
+ * stay.
  */
 void shm_snap_fold(const struct shm_seg *seg, struct shm_snap *to,
 		   const struct shm_snap *from);
@@ -229,8 +239,8 @@ uint32_t shm_seg_nhist(const struct shm_seg *seg);
 const struct ctr_desc *shm_seg_desc(const struct shm_seg *seg, uint32_t index);
 
 /*
- * Names of the segments in /dev/shm that could be ours, calls `fn` for each (the
- * NAME, without "/tterm."). 0 or -errno.
+ * Names of the segments in /dev/shm that could be ours, calls `fn` for each
+ * (the NAME, without "/tterm."). 0 or -errno.
  */
 int shm_seg_each(void (*fn)(const char *name, void *arg), void *arg);
 

@@ -22,7 +22,7 @@ START_TEST(decimals_are_points_in_every_locale)
 {
 	char b[FMT_LEN];
 
-	/* Where the locale is not installed the assertion holds all the same. */
+	/* Where the locale is not installed the assertions hold anyway. */
 	setlocale(LC_ALL, "de_DE.UTF-8");
 	ck_assert_str_eq(fmt_fixed(b, 1234.5, 2), "1,234.50");
 	ck_assert_str_eq(fmt_fixed(b, -0.004, 2), "0.00");
