@@ -362,6 +362,18 @@ static bool wants_bytes(const struct conn *c)
 	       c->plain.bytes == 0 && c->body_left == 0 && io_room(c);
 }
 
+/*
+ * A client that ended the socket without close_notify and had nothing to come
+ * is gone, as far as one can tell: ours would only be answered by a reset.
+ */
+static void peer_ended(struct env *env, struct conn *c)
+{
+	if (c->eof && !c->bye && c->out.bytes == 0)
+		close_conn(env, c, CONN_WHY_PEER);
+	else
+		finish(env, c, CONN_WHY_PEER);
+}
+
 /* In OPEN: takes up what was kept, and ends what is over. */
 static void serve(struct env *env, struct conn *c)
 {
@@ -379,7 +391,7 @@ static void serve(struct env *env, struct conn *c)
 	if (c->last_answer)
 		finish(env, c, CONN_WHY_SELF);
 	else if ((c->bye || c->eof) && c->plain.bytes + c->raw.bytes == 0)
-		finish(env, c, CONN_WHY_PEER);
+		peer_ended(env, c);
 	else if (env->draining && c->answered && rsp_quiet(env, c))
 		finish(env, c, CONN_WHY_SELF);
 }
