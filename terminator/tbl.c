@@ -339,22 +339,22 @@ static void limits(const struct tbl *t)
 /* Words from column `at` on, folded so that none reaches beyond WIDTH. */
 static void fold(const struct tbl *t, const char *text, size_t at)
 {
+	bool first = true;
+
 	while (*text != '\0') {
 		size_t len = strcspn(text, " ");
 		char word[128];
 
 		snprintf(word, sizeof(word), "%.*s", (int)len, text);
-		if (at + fmt_columns(word) >= WIDTH) {
+		if (at + 1 + fmt_columns(word) > WIDTH) {
 			fprintf(t->out, "\n%*s", INDENT, "");
 			at = INDENT;
+			first = true;
 		}
-		fprintf(t->out, "%s", word);
-		at += fmt_columns(word) + 1;
-		text += len;
-		if (*text == ' ') {
-			fputc(' ', t->out);
-			text++;
-		}
+		fprintf(t->out, "%s%s", first ? "" : " ", word);
+		at += fmt_columns(word) + (first ? 0 : 1);
+		first = false;
+		text += len + (text[len] == ' ' ? 1 : 0);
 	}
 	fputc('\n', t->out);
 }
