@@ -121,13 +121,15 @@ static void check_listen(const struct conv *c, const struct cfg *cfg)
 static void check_pin(const struct conv *c, const char *path, const char *pin)
 {
 	int cpus[PIN_MAX];
-	char err[400];
+	char err[400], quoted[UNIT_QUOTE_LEN];
 
 	if (pin == NULL || strcmp(pin, "auto") == 0 || strcmp(pin, "none") == 0)
 		return;
 	if (strspn(pin, "0123456789") == 0)
 		conv_fault(c, path,
-			   "write auto, none, or a CPU list such as 0-3,8");
+			   "%s is no CPU list; write auto, none, or one such "
+			   "as 0-3,8",
+			   unit_quote(quoted, pin));
 	else if (unit_cpus(pin, cpus, PIN_MAX, err, sizeof(err)) < 0)
 		conv_fault(c, path, "%s", err);
 }
