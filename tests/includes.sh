@@ -11,122 +11,114 @@
 set -u
 cd "${ROOT:-$(dirname "$0")/..}" || exit 2
 
-faults=0
-fault()
-{
-	echo "includes: $*" >&2
-	faults=$((faults + 1))
-}
-
-# Folders that files of folder $1 may include from.
-arrows()
-{
-	case $1 in
-	shm) echo "shm" ;;
-	config) echo "config shm" ;;
-	workers) echo "workers config shm" ;;
-	terminator) echo "terminator workers config shm" ;;
-	tools) echo "tools config shm" ;;
-	tests) echo "tests shm config workers terminator tools" ;;
-	esac
-}
-
-# The master knows a worker by these two headers only.
-check_project()
-{
-	local file=$1 what=$2 from=${1%%/*} to=${2%%/*}
-
-	case $what in
-	*/*) ;;
-	*)
-		fault "$file: \"$what\" is not written from the root"
-		return
-		;;
-	esac
-	[[ " $(arrows "$from") " == *" $to "* ]] ||
-		fault "$file: $from/ may not include $what"
-	case $from:$what in
-	terminator:workers/wrk.h | terminator:workers/tls_ctx.h) ;;
-	terminator:workers/*)
-		fault "$file: of workers/ only wrk.h and tls_ctx.h, not $what"
-		;;
-	esac
-	[ -e "$what" ] || fault "$file: there is no $what"
-}
-
-# A test may name the library of what it tests.
-check_library()
-{
-	local file=$1 what=$2
-
-	case $file in tests/*) return ;; esac
-	case $what in
-	liburing.h | liburing/*)
-		case $file in
-		workers/ur.[ch] | tools/tdrive_*) ;;
-		*) fault "$file: liburing is for workers/ur.* and tools/tdrive_*" ;;
-		esac
-		;;
-	openssl/*)
-		case ${file##*/} in
-		*tls*) ;;
-		*) fault "$file: OpenSSL is for files named *tls*" ;;
-		esac
-		;;
-	cyaml/* | yaml.h)
-		case $file in
-		config/raw.c | config/yaml.c) ;;
-		*) fault "$file: $what is for config/raw.c and config/yaml.c" ;;
-		esac
-		;;
-	esac
-}
-
-# In x.c its own header comes first (x.h, or x_int.h for what only its folder
-# sees), so that a header which leans on another is found where it is written.
-check_own_first()
-{
-	local file=$1 own first
-
-	own=${file%.c}.h
-	[ "$own" != "$file" ] && [ -e "$own" ] || return
-	first=$(sed -n -E 's/^#include "([^"]+)".*/\1/p; /^#include </q' "$file" |
-		head -n 1)
-	[ "$first" = "$own" ] || [ "$first" = "${own%.h}_int.h" ] ||
-		fault "$file: include $own first"
-}
-
-check_shape()
-{
-	local file=$1 guard
-
-	head -n 1 "$file" | grep -q 'SPDX-License-Identifier: MIT' ||
-		fault "$file: the first line is not the SPDX line"
-	case $file in
-	tests/* | *.c) return ;;
-	esac
-	guard=$(tr 'a-z/.-' 'A-Z___' <<<"$file")
-	grep -q "^#ifndef $guard\$" "$file" ||
-		fault "$file: no include guard $guard"
-}
-
 files=()
 while IFS= read -r f; do
 	files+=("$f")
 done < <(find shm config workers terminator tools tests -name '*.[ch]' | sort)
-[ ${#files[@]} -gt 0 ] || fault "no C files found"
+if [ ${#files[@]} -eq 0 ]; then
+	echo "includes: no C files found" >&2
+	exit 1
+fi
 
-for file in "${files[@]}"; do
-	while read -r kind what; do
-		case $kind in
-		project) check_project "$file" "$what" ;;
-		library) check_library "$file" "$what" ;;
-		esac
-	done < <(sed -n -E 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*"([^"]+)".*/project \1/p
-		s/^[[:space:]]*#[[:space:]]*include[[:space:]]*<([^>]+)>.*/library \1/p' "$file")
-	case $file in *.c) check_own_first "$file" ;; esac
-	check_shape "$file"
-done
+faults=0
+# Standard input: the names of all files there are. Arguments: files to check.
+find shm config workers terminator tools tests -type f |
+	awk '
+function fault(text)
+{
+	print "includes: " file ": " text | "cat >&2"
+	faults++
+}
+
+function check_project(what,	from, to)
+{
+	from = to = ""
+	if (what !~ "/") {
+		fault("\"" what "\" is not written from the root")
+		return
+	}
+	from = file; sub("/.*", "", from)
+	to = what; sub("/.*", "", to)
+	if (index(arrows[from], " " to " ") == 0)
+		fault(from "/ may not include " what)
+	# The master knows a worker by these two headers only.
+	if (from == "terminator" && to == "workers" &&
+	    what !~ "^workers/(wrk|tls_ctx)[.]h$")
+		fault("of workers/ only wrk.h and tls_ctx.h, not " what)
+	if (!(what in there))
+		fault("there is no " what)
+}
+
+# A test may name the library of what it tests.
+function check_library(what)
+{
+	if (file ~ "^tests/")
+		return
+	if (what ~ "^liburing([.]h|/)" &&
+	    file !~ "^(workers/ur[.][ch]|tools/tdrive_.*)$")
+		fault("liburing is for workers/ur.* and tools/tdrive_*")
+	if (what ~ "^openssl/" && file !~ "/[^/]*tls[^/]*$")
+		fault("OpenSSL is for files named *tls*")
+	if (what ~ "^(cyaml/|yaml[.]h)" && file !~ "^config/(raw|yaml)[.]c$")
+		fault(what " is for config/raw.c and config/yaml.c")
+}
+
+# In x.c its own header comes first (x.h, or x_int.h for what only its folder
+# sees), so that a header which leans on another is found where it is written.
+function check_first(what,	own)
+{
+	own = file
+	if (sub("[.]c$", ".h", own) == 0 || !(own in there) || what == own)
+		return
+	sub("[.]h$", "_int.h", own)
+	if (what != own)
+		fault("its own header does not come first")
+}
+
+function end_file(	want)
+{
+	if (file == "" || file ~ "^tests/" || file ~ "[.]c$")
+		return
+	want = toupper(file)
+	gsub("[/.-]", "_", want)
+	if (guard != want)
+		fault("no include guard " want)
+}
+
+BEGIN {
+	arrows["shm"] = " shm "
+	arrows["config"] = " config shm "
+	arrows["workers"] = " workers config shm "
+	arrows["terminator"] = " terminator workers config shm "
+	arrows["tools"] = " tools config shm "
+	arrows["tests"] = " tests shm config workers terminator tools "
+}
+FILENAME == "-" { there[$0] = 1; next }
+FNR == 1 {
+	end_file()
+	file = FILENAME
+	guard = ""
+	first = 1
+	if ($0 !~ "SPDX-License-Identifier: MIT")
+		fault("the first line is not the SPDX line")
+}
+/^#ifndef / && guard == "" { guard = $2 }
+/^[ \t]*#[ \t]*include[ \t]*[<"]/ {
+	what = $0
+	sub("^[^<\"]*[<\"]", "", what)
+	sub("[>\"].*", "", what)
+	if (first)
+		check_first(what)
+	first = 0
+	if ($0 ~ "include[ \t]*\"")
+		check_project(what)
+	else
+		check_library(what)
+}
+END {
+	end_file()
+	exit faults > 0
+}' - "${files[@]}" || faults=1
 
 if [ "${1:-}" = --alone ]; then
 	pkgs=$(pkg-config --cflags openssl liburing libcyaml yaml-0.1 jansson)
@@ -135,7 +127,10 @@ if [ "${1:-}" = --alone ]; then
 		# shellcheck disable=SC2086 # flags are words
 		${CC:-cc} -std=gnu11 -D_GNU_SOURCE -I. $pkgs -Wall -Wextra \
 			-Werror -fsyntax-only -x c -include "$file" /dev/null ||
-			fault "$file: does not compile alone"
+			{
+				echo "includes: $file: does not compile alone" >&2
+				faults=1
+			}
 	done
 fi
 
