@@ -53,8 +53,7 @@ struct wrk {
 
 static void fail(struct wrk *w, const char *text)
 {
-	log_error("worker_fail", "why=\"%s\"", text);
-	/* A master that is gone or does not read needs no answer. */
+	/* The master logs it. One that is gone or does not read needs none. */
 	(void)ctl_send(w->args->ctl_fd, CTL_FAIL, 0, text);
 	w->phase = ENDED;
 	w->status = EXIT_RUN;
