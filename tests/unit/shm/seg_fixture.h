@@ -7,9 +7,11 @@
 
 #include <check.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -137,6 +139,23 @@ static inline int store_copy(char path[static 64], const void *data, size_t len)
 	ck_assert_int_ge(fd, 0);
 	ck_assert_int_eq(write(fd, data, len), (ssize_t)len);
 	return fd;
+}
+
+/*
+ * An empty /dev/shm for this process alone, with `options` of tmpfs; false
+ * where the system does not let us, which is said on stderr. In a changed root
+ * "/" is no mount of its own, but /dev/shm is: either is to be private first,
+ * or the mount would be seen outside.
+ */
+static inline bool own_shm(const char *options)
+{
+	if (unshare(CLONE_NEWNS) == 0 &&
+	    (mount("", "/", "", MS_REC | MS_PRIVATE, NULL) == 0 ||
+	     mount("", SEG_DIR, "", MS_PRIVATE, NULL) == 0) &&
+	    mount("none", SEG_DIR, "tmpfs", 0, options) == 0)
+		return true;
+	perror("not tested: cannot mount a /dev/shm of our own");
+	return false;
 }
 
 #endif
