@@ -48,7 +48,7 @@ LIBS = $(PKG_LIBS) -lm
 
 # Sanitizers end the program that they find fault with; leaks count.
 ifeq ($(VARIANT),asan)
-export ASAN_OPTIONS ?= detect_leaks=1:detect_stack_use_after_return=1:strict_string_checks=1
+export ASAN_OPTIONS ?= detect_leaks=1:detect_stack_use_after_return=1
 export UBSAN_OPTIONS ?= print_stacktrace=1:halt_on_error=1
 endif
 ifeq ($(VARIANT),tsan)
