@@ -31,7 +31,9 @@ struct res_cost res_cost(const struct shm_seg *seg, const struct shm_snap *snap,
 	uint64_t cresumed = shm_snap_ctr(seg, snap, CTR_ID_crypto_resumed_ns);
 	uint64_t cfailed = shm_snap_ctr(seg, snap, CTR_ID_crypto_failed_ns);
 	uint64_t all = nfull + nresumed + shm_snap_failed(seg, snap);
-	double rest = (double)cpu_ns - (double)(cfull + cresumed + cfailed);
+	uint64_t speed = shm_snap_ctr(seg, snap, CTR_ID_speed_ns);
+	double rest =
+		(double)cpu_ns - (double)(cfull + cresumed + cfailed + speed);
 	const struct hist_view *time = shm_snap_hist(
 		seg, snap,
 		full ? HIST_ID_hs_full_time : HIST_ID_hs_resumed_time);

@@ -5,10 +5,10 @@
  * CPU of a handshake (design: "Accounting"):
  *   crypto   CPU time in the TLS library until the handshakes of a kind ended,
  *            divided by their number
- *   whole    crypto + rest, where rest = (CPU of the worker - all crypto) /
- *            (full + resumed + failed): kernel, ring and everything else,
- *            shared out per connection. In a phase of one kind this is the
- *            worker's user + system CPU divided by its handshakes.
+ *   whole    crypto + rest, where rest = (CPU of the worker - all crypto - its
+ *            samples of the core's speed) / (full + resumed + failed): kernel,
+ *            ring and everything else, shared out per connection. In a phase of
+ * one kind this is the worker's user + system CPU divided by its handshakes.
  *   core/s   1 s / whole: what one core could carry if it did nothing else
  */
 #ifndef TERMINATOR_RES_H

@@ -8,8 +8,10 @@
 #include "workers/acc.h"
 #include "workers/env.h"
 #include "workers/io.h"
+#include "workers/tls_speed.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -26,6 +28,9 @@
 /* CPU time is published after so much work, and so often while idle. */
 #define PUBLISH_NS   (10 * NS_PER_MS)
 #define HEARTBEAT_NS (100 * NS_PER_MS)
+
+/* The core's speed is sampled after so much CPU time: about 0.4 % of it. */
+#define SPEED_NS (25 * NS_PER_MS)
 
 /* Buffers per descriptor that the process may have: two hold IO_OUT_MAX. */
 #define BUFS_PER_FD 4
@@ -44,9 +49,13 @@ struct wrk {
 	int status; /* exit status */
 	uint64_t drain_end_ns;
 	uint64_t published_ns;
-	uint64_t cpu_ns;    /* of ours, already counted */
-	bool unpublished;   /* events since then */
-	uint64_t overflows; /* of the ring, already counted */
+	uint64_t cpu_ns;	 /* of ours, already counted */
+	bool unpublished;	 /* events since then */
+	uint64_t overflows;	 /* of the ring, already counted */
+	struct tls_speed *speed; /* owns; NULL: not sampled */
+	uint64_t speed_at_ns;	 /* CPU time at the last sample */
+	int schedstat_fd;	 /* owns; -1: the kernel has none */
+	uint64_t delay_ns;	 /* in the run queue, already counted */
 };
 
 /* ---- what the master hears ---- */
@@ -75,12 +84,50 @@ static void set_state(struct wrk *w, enum shm_slot_state state)
 
 /* ---- publishing ---- */
 
+/* Time ready to run but not running: field 2 of /proc/PID/schedstat (kernel,
+ * Documentation/scheduler/sched-stats). Never less than before. */
+static uint64_t run_delay(struct wrk *w)
+{
+	char text[96];
+	unsigned long long ran, delay;
+	ssize_t n = w->schedstat_fd < 0
+			    ? -1
+			    : pread(w->schedstat_fd, text, sizeof(text) - 1, 0);
+
+	if (n <= 0)
+		return w->delay_ns;
+	text[n] = '\0';
+	return sscanf(text, "%llu %llu", &ran, &delay) == 2 ? delay
+							    : w->delay_ns;
+}
+
+static void sample_speed(struct wrk *w, uint64_t cpu)
+{
+	struct shm_slot *slot = w->env.slot;
+	uint64_t took;
+
+	if (w->speed == NULL || cpu - w->speed_at_ns < SPEED_NS)
+		return;
+	took = tls_speed_sample(w->speed);
+	w->speed_at_ns = cpu + took;
+	if (took == 0)
+		return;
+	shm_begin(slot);
+	ctr_add(&slot->ctr.speed_samples, 1);
+	ctr_add(&slot->ctr.speed_ns, took);
+	shm_end(slot);
+}
+
 static void publish_cpu(struct wrk *w)
 {
 	struct shm_slot *slot = w->env.slot;
-	uint64_t cpu = clk_process_cpu();
+	uint64_t cpu, delay = run_delay(w);
 
+	sample_speed(w, clk_process_cpu());
+	cpu = clk_process_cpu();
 	shm_begin(slot);
+	ctr_add(&slot->ctr.run_delay_ns, delay - w->delay_ns);
+	w->delay_ns = delay;
 	/* The slot's sum spans all processes it had; ours began at its end. */
 	ctr_add(&slot->ctr.cpu_ns, cpu - w->cpu_ns);
 	shm_end(slot);
@@ -367,6 +414,10 @@ _Noreturn void wrk_main(const struct wrk_args *args)
 	w->args = args;
 	if (set_up_process(w) < 0 || set_up_env(w) < 0)
 		_exit(EXIT_RUN);
+	w->schedstat_fd = open("/proc/self/schedstat", O_RDONLY | O_CLOEXEC);
+	w->delay_ns = run_delay(w);
+	if (tls_speed_open(&w->speed) < 0)
+		log_warn("speed", "reason=\"X25519 does not work\"");
 	start(w);
 	while (w->phase != ENDED)
 		turn(w);
