@@ -20,6 +20,10 @@ NAME=e2e-${TEST%%-*}-$$
 T=$(mktemp -d "${TMPDIR:-/tmp}/tterm-e2e.XXXXXX") || exit 1
 cd "$T" || exit 1
 declare -A started=()
+# What a sanitizer has to say goes to files, of whichever process: _end() looks.
+for _v in ASAN_OPTIONS UBSAN_OPTIONS TSAN_OPTIONS; do
+	export "$_v=${!_v:+${!_v}:}log_path=$T/sanitizer"
+done
 # Sanitizers make everything slower: bounds are this many times longer.
 SLOW=1
 case $VARIANT in asan | tsan | debug) SLOW=4 ;; esac
@@ -34,6 +38,10 @@ _end()
 		# Started by setsid: the process group has the same number.
 		{ kill -KILL -- "-$pid" && wait "$pid"; } 2>/dev/null
 	done
+	if ls "$T"/sanitizer.* >/dev/null 2>&1; then
+		echo "$TEST: a sanitizer found a fault" >&2
+		status=1
+	fi
 	[ $status -eq 0 ] || [ $status -eq 77 ] || _dump
 	rm -f "/dev/shm/tterm.$NAME"*
 	cd / && [ -n "${KEEP:-}" ] && echo "kept: $T" >&2
@@ -48,7 +56,7 @@ _dump()
 {
 	local f
 
-	for f in scenario.yaml out err ./*.out ./*.err; do
+	for f in scenario.yaml out err ./*.out ./*.err "$T"/sanitizer.*; do
 		[ -s "$f" ] || continue
 		echo "---- ${f#./}"
 		tail -n 60 "$f"
