@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <openssl/bio.h>
 #include <openssl/ec.h>
 #include <openssl/err.h>
@@ -12,23 +13,76 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <unistd.h>
 
 #define MADE_DAYS 30
 #define HOUR_S	  3600
 
+#define FILE_MAX (1024 * 1024)
+#define NAME_CHARS \
+	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-*:"
+
 void tls_cert_reason(char *buf, size_t len)
 {
 	unsigned long e = ERR_get_error();
-	const char *reason = e != 0 ? ERR_reason_error_string(e) : NULL;
+	const char *reason = ERR_SYSTEM_ERROR(e) ? strerror(ERR_GET_REASON(e))
+						 : ERR_reason_error_string(e);
 
+	if (e == 0)
+		reason = "no reason given";
 	if (reason != NULL)
 		snprintf(buf, len, "%s", reason);
-	else if (e != 0)
-		ERR_error_string_n(e, buf, len);
 	else
-		snprintf(buf, len, "no reason given");
+		ERR_error_string_n(e, buf, len);
 	ERR_clear_error();
+}
+
+/* ---- files ---- */
+
+/* All bytes of `fd`; up to `max`. The number, or -errno. */
+static ssize_t read_all(int fd, char *to, size_t max)
+{
+	size_t n = 0;
+
+	while (n < max) {
+		ssize_t r = read(fd, to + n, max - n);
+
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r < 0)
+			return -errno;
+		if (r == 0)
+			break;
+		n += (size_t)r;
+	}
+	return (ssize_t)n;
+}
+
+int tls_cert_file(const char *path, const char *option, char **bytes, size_t *n,
+		  char *err, size_t len)
+{
+	char *buf = OPENSSL_zalloc(FILE_MAX + 1);
+	ssize_t got = -ENOMEM;
+	int fd = -1;
+
+	if (buf != NULL) {
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		got = fd < 0 ? -errno : read_all(fd, buf, FILE_MAX + 1);
+	}
+	if (fd >= 0)
+		close(fd);
+	if (got > FILE_MAX)
+		got = -EFBIG;
+	if (got >= 0) {
+		buf[got] = '\0';
+		*bytes = buf;
+		*n = (size_t)got;
+		return 0;
+	}
+	ERR_clear_error();
+	snprintf(err, len, "%s: %s: %s", option, path, strerror((int)-got));
+	OPENSSL_clear_free(buf, FILE_MAX + 1);
+	return got == -ENOMEM ? -ENOMEM : -EINVAL;
 }
 
 /* ---- made in memory ---- */
@@ -128,12 +182,16 @@ static X509 *make_ca(EVP_PKEY *key)
 static X509 *make_leaf(EVP_PKEY *key, X509 *ca, EVP_PKEY *ca_key)
 {
 	X509 *leaf = new_cert("localhost", key, ca);
+	/* TLS 1.2 suites without (EC)DHE encrypt to the certificate's key. */
+	const char *usage = EVP_PKEY_is_a(key, "RSA")
+				    ? "critical,digitalSignature,"
+				      "keyEncipherment"
+				    : "critical,digitalSignature";
 
 	if (leaf != NULL &&
 	    add_extension(leaf, ca, NID_basic_constraints,
 			  "critical,CA:FALSE") &&
-	    add_extension(leaf, ca, NID_key_usage,
-			  "critical,digitalSignature") &&
+	    add_extension(leaf, ca, NID_key_usage, usage) &&
 	    add_extension(leaf, ca, NID_ext_key_usage, "serverAuth") &&
 	    add_extension(leaf, ca, NID_subject_alt_name,
 			  "DNS:localhost,IP:127.0.0.1,IP:::1") &&
@@ -175,8 +233,9 @@ static void name_kind(EVP_PKEY *key, char *buf, size_t len)
 	char group[40] = "";
 	const char *nist = NULL;
 
-	if (EVP_PKEY_is_a(key, "RSA")) {
-		snprintf(buf, len, "RSA %d", EVP_PKEY_get_bits(key));
+	if (EVP_PKEY_is_a(key, "RSA") || EVP_PKEY_is_a(key, "RSA-PSS")) {
+		snprintf(buf, len, "%s %d", EVP_PKEY_get0_type_name(key),
+			 EVP_PKEY_get_bits(key));
 	} else if (EVP_PKEY_is_a(key, "EC")) {
 		EVP_PKEY_get_group_name(key, group, sizeof(group), NULL);
 		nist = EC_curve_nid2nist(OBJ_sn2nid(group));
@@ -221,35 +280,53 @@ int tls_cert_make(struct tls_cert *out, enum cfg_cert kind, char *err,
 
 /* ---- from files ---- */
 
-static int read_chain(struct tls_cert *out, const char *path, char *err,
-		      size_t len)
+/* 0; or -EINVAL where the one after `stack` is there and cannot be read. */
+static int read_certs(BIO *bio, STACK_OF(X509) * stack)
 {
-	FILE *f = fopen(path, "re");
-	char reason[128];
 	X509 *cert;
 
-	if (f == NULL) {
-		snprintf(err, len, "tls.certificate.chain: %s: %s", path,
-			 strerror(errno));
-		return -EINVAL;
-	}
-	out->chain = sk_X509_new_null();
-	out->leaf = PEM_read_X509_AUX(f, NULL, NULL, NULL);
-	while (out->leaf != NULL && out->chain != NULL &&
-	       (cert = PEM_read_X509(f, NULL, NULL, NULL)) != NULL)
-		if (sk_X509_push(out->chain, cert) <= 0)
+	while ((cert = PEM_read_bio_X509_AUX(bio, NULL, NULL, NULL)) != NULL)
+		if (sk_X509_push(stack, cert) <= 0) {
 			X509_free(cert);
-	fclose(f);
-	if (out->leaf == NULL) {
-		tls_cert_reason(reason, sizeof(reason));
+			return -ENOMEM;
+		}
+	return ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE &&
+			       sk_X509_num(stack) > 0
+		       ? 0
+		       : -EINVAL;
+}
+
+int tls_cert_stack(STACK_OF(X509) * *out, const char *path, const char *option,
+		   char *err, size_t len)
+{
+	STACK_OF(X509) *stack = NULL;
+	char *bytes, reason[128];
+	BIO *bio = NULL;
+	size_t n;
+	int rc = tls_cert_file(path, option, &bytes, &n, err, len);
+
+	if (rc < 0)
+		return rc;
+	stack = sk_X509_new_null();
+	bio = BIO_new_mem_buf(bytes, (int)n);
+	rc = stack == NULL || bio == NULL ? -ENOMEM : read_certs(bio, stack);
+	tls_cert_reason(reason, sizeof(reason)); /* the end of the file, if 0 */
+	if (rc == -ENOMEM)
+		snprintf(err, len, "%s: %s: out of memory", option, path);
+	else if (rc < 0 && sk_X509_num(stack) == 0)
+		snprintf(err, len, "%s: %s: no PEM certificate in it (%s)",
+			 option, path, reason);
+	else if (rc < 0)
 		snprintf(err, len,
-			 "tls.certificate.chain: %s: no PEM certificate in it "
-			 "(%s)",
-			 path, reason);
-		return -EINVAL;
-	}
-	ERR_clear_error(); /* the end of the file is no error */
-	return 0;
+			 "%s: %s: certificate %d in it cannot be read (%s)",
+			 option, path, sk_X509_num(stack) + 1, reason);
+	BIO_free(bio);
+	OPENSSL_clear_free(bytes, n);
+	if (rc == 0)
+		*out = stack;
+	else
+		sk_X509_pop_free(stack, X509_free);
+	return rc;
 }
 
 /* Nobody is there to type a passphrase. */
@@ -265,30 +342,32 @@ static int no_passphrase(char *buf, int size, int rwflag, void *asked)
 static int read_key(struct tls_cert *out, const char *path, char *err,
 		    size_t len)
 {
-	FILE *f = fopen(path, "re");
+	static const char option[] = "tls.certificate.key";
 	bool asked = false;
-	char reason[128];
+	char *bytes, reason[128];
+	size_t n;
+	BIO *bio;
+	int rc = tls_cert_file(path, option, &bytes, &n, err, len);
 
-	if (f == NULL) {
-		snprintf(err, len, "tls.certificate.key: %s: %s", path,
-			 strerror(errno));
-		return -EINVAL;
-	}
-	out->key = PEM_read_PrivateKey(f, NULL, no_passphrase, &asked);
-	fclose(f);
+	if (rc < 0)
+		return rc;
+	bio = BIO_new_mem_buf(bytes, (int)n);
+	if (bio != NULL)
+		out->key = PEM_read_bio_PrivateKey(bio, NULL, no_passphrase,
+						   &asked);
+	BIO_free(bio);
+	OPENSSL_clear_free(bytes, n);
+	tls_cert_reason(reason, sizeof(reason));
 	if (out->key != NULL)
 		return 0;
-	tls_cert_reason(reason, sizeof(reason));
 	if (asked)
 		snprintf(err, len,
-			 "tls.certificate.key: %s: the key is encrypted; write "
-			 "it in the clear (openssl pkey -in %s -out NEW)",
-			 path, path);
+			 "%s: %s: the key is encrypted; write it in the clear "
+			 "(openssl pkey -in %s -out NEW)",
+			 option, path, path);
 	else
-		snprintf(err, len,
-			 "tls.certificate.key: %s: no PEM private key in it "
-			 "(%s)",
-			 path, reason);
+		snprintf(err, len, "%s: %s: no PEM private key in it (%s)",
+			 option, path, reason);
 	return -EINVAL;
 }
 
@@ -301,8 +380,44 @@ static void use_ip(const ASN1_OCTET_STRING *ip, char *buf, size_t len)
 			  ASN1_STRING_get0_data(ip), buf, (socklen_t)len);
 }
 
-/* The first DNS name, else the first address, else the common name. A wildcard
- * gets a label in place of its star. */
+/* A name is printed, sent and compared: a certificate can hold any bytes. */
+static bool is_name(const char *name, size_t len)
+{
+	if (len == 0 || len >= sizeof(((struct tls_cert *)0)->name) - 3)
+		return false;
+	for (size_t i = 0; i < len; i++)
+		if (memchr(NAME_CHARS, name[i], sizeof(NAME_CHARS) - 1) == NULL)
+			return false;
+	return true;
+}
+
+/* A wildcard gets a label in place of its star. */
+static bool use_dns(const ASN1_IA5STRING *dns, struct tls_cert *c)
+{
+	const char *name = (const char *)ASN1_STRING_get0_data(dns);
+	size_t len = (size_t)ASN1_STRING_length(dns);
+
+	if (!is_name(name, len))
+		return false;
+	if (name[0] == '*')
+		snprintf(c->name, sizeof(c->name), "any%.*s", (int)len - 1,
+			 name + 1);
+	else
+		snprintf(c->name, sizeof(c->name), "%.*s", (int)len, name);
+	return true;
+}
+
+static void use_common_name(struct tls_cert *c)
+{
+	int n = X509_NAME_get_text_by_NID(X509_get_subject_name(c->leaf),
+					  NID_commonName, c->name,
+					  (int)sizeof(c->name));
+
+	if (n < 0 || !is_name(c->name, (size_t)n))
+		c->name[0] = '\0';
+}
+
+/* The first DNS name, else the first address, else the common name. */
 static void find_name(struct tls_cert *c)
 {
 	GENERAL_NAMES *names =
@@ -310,33 +425,74 @@ static void find_name(struct tls_cert *c)
 
 	for (int i = 0; i < sk_GENERAL_NAME_num(names); i++) {
 		const GENERAL_NAME *n = sk_GENERAL_NAME_value(names, i);
-		const char *dns;
 
 		if (n->type == GEN_IPADD && c->name[0] == '\0')
 			use_ip(n->d.iPAddress, c->name, sizeof(c->name));
-		if (n->type != GEN_DNS)
-			continue;
-		dns = (const char *)ASN1_STRING_get0_data(n->d.dNSName);
-		snprintf(c->name, sizeof(c->name), "%s%s",
-			 dns[0] == '*' ? "any" : "",
-			 dns[0] == '*' ? dns + 1 : dns);
-		break;
+		if (n->type == GEN_DNS && use_dns(n->d.dNSName, c))
+			break;
 	}
 	GENERAL_NAMES_free(names);
 	if (c->name[0] == '\0')
-		X509_NAME_get_text_by_NID(X509_get_subject_name(c->leaf),
-					  NID_commonName, c->name,
-					  (int)sizeof(c->name));
+		use_common_name(c);
+	ERR_clear_error(); /* of an extension that cannot be read */
 }
 
-static void warn_of_dates(struct tls_cert *c, const char *path)
+static const char *fault_of_dates(const X509 *cert)
 {
-	if (X509_cmp_current_time(X509_get0_notBefore(c->leaf)) > 0)
+	if (X509_cmp_current_time(X509_get0_notBefore(cert)) > 0)
+		return "not valid yet";
+	if (X509_cmp_current_time(X509_get0_notAfter(cert)) < 0)
+		return "expired";
+	return NULL;
+}
+
+/* What works and still is hardly meant. */
+static void warn(struct tls_cert *c, const char *path)
+{
+	const char *fault = fault_of_dates(c->leaf);
+	int at = 1;
+
+	for (int i = 0; fault == NULL && i < sk_X509_num(c->chain); i++) {
+		fault = fault_of_dates(sk_X509_value(c->chain, i));
+		at = i + 2;
+	}
+	if (fault != NULL)
 		snprintf(c->warning, sizeof(c->warning),
-			 "tls.certificate.chain: %.150s: not valid yet", path);
-	else if (X509_cmp_current_time(X509_get0_notAfter(c->leaf)) < 0)
+			 "tls.certificate.chain: %.150s: certificate %d of it "
+			 "is %s",
+			 path, at, fault);
+	else if (c->name[0] == '\0')
 		snprintf(c->warning, sizeof(c->warning),
-			 "tls.certificate.chain: %.150s: expired", path);
+			 "tls.certificate.chain: %.150s: no name of a server "
+			 "in it",
+			 path);
+}
+
+/* Matching key, and what is sent, shown and trusted of the certificates. */
+static int finish_load(struct tls_cert *out, const char *chain, const char *key,
+		       char *err, size_t len)
+{
+	int rc;
+
+	if (X509_check_private_key(out->leaf, out->key) != 1) {
+		ERR_clear_error();
+		snprintf(err, len,
+			 "tls.certificate.key: %s does not belong to the "
+			 "certificate in %s (its first certificate must be the "
+			 "server's own)",
+			 key, chain);
+		return -EINVAL;
+	}
+	rc = to_pem(out->leaf, out->chain, &out->trust_pem, &out->trust_len);
+	if (rc < 0) {
+		ERR_clear_error();
+		snprintf(err, len, "tls.certificate: out of memory");
+		return rc;
+	}
+	find_name(out);
+	name_kind(out->key, out->kind, sizeof(out->kind));
+	warn(out, chain);
+	return 0;
 }
 
 int tls_cert_load(struct tls_cert *out, const char *chain, const char *key,
@@ -345,32 +501,17 @@ int tls_cert_load(struct tls_cert *out, const char *chain, const char *key,
 	int rc;
 
 	memset(out, 0, sizeof(*out));
-	rc = read_chain(out, chain, err, len);
-	if (rc == 0)
-		rc = read_key(out, key, err, len);
-	if (rc == 0 && X509_check_private_key(out->leaf, out->key) != 1) {
-		ERR_clear_error();
-		snprintf(err, len,
-			 "tls.certificate.key: %s does not belong to the "
-			 "certificate in %s (its first certificate must be the "
-			 "server's own)",
-			 key, chain);
-		rc = -EINVAL;
-	}
+	rc = tls_cert_stack(&out->chain, chain, "tls.certificate.chain", err,
+			    len);
 	if (rc == 0) {
-		rc = to_pem(out->leaf, out->chain, &out->trust_pem,
-			    &out->trust_len);
-		if (rc < 0)
-			snprintf(err, len, "out of memory");
+		out->leaf = sk_X509_shift(out->chain);
+		rc = read_key(out, key, err, len);
 	}
-	if (rc < 0) {
+	if (rc == 0)
+		rc = finish_load(out, chain, key, err, len);
+	if (rc < 0)
 		tls_cert_fini(out);
-		return rc;
-	}
-	find_name(out);
-	name_kind(out->key, out->kind, sizeof(out->kind));
-	warn_of_dates(out, chain);
-	return 0;
+	return rc;
 }
 
 void tls_cert_fini(struct tls_cert *c)

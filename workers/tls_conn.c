@@ -9,15 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct tls_conn {
-	SSL *ssl;	     /* owns, with its BIO */
-	struct tls_out *out; /* borrows */
-	const uint8_t *in;   /* borrows: the fed bytes not yet consumed */
-	size_t left;
-	bool wants_room;
-	enum tls_cause cause;
-};
-
 /* ---- the BIO between OpenSSL and the caller's bytes ---- */
 
 static int bio_read(BIO *bio, char *buf, size_t len, size_t *got)
@@ -76,6 +67,13 @@ BIO_METHOD *tls_conn_bio_method(void)
 	return m;
 }
 
+/* In a handshake OpenSSL puts a buffer before the BIO for writing, so the one
+ * for reading is asked. */
+struct tls_conn *tls_conn_of(const SSL *ssl)
+{
+	return BIO_get_data(SSL_get_rbio(ssl));
+}
+
 /* ---- life ---- */
 
 struct tls_conn *tls_conn_new(struct tls_srv *srv, struct tls_out *out)
@@ -85,6 +83,7 @@ struct tls_conn *tls_conn_new(struct tls_srv *srv, struct tls_out *out)
 
 	if (c == NULL)
 		return NULL;
+	c->srv = srv;
 	c->out = out;
 	c->ssl = SSL_new(srv->ctx);
 	bio = BIO_new(srv->bio);
@@ -127,13 +126,15 @@ size_t tls_conn_left(const struct tls_conn *c)
 
 /* ---- steps ---- */
 
+/* One error of the queue; PROTOCOL where it says nothing. */
 static enum tls_cause cause_of(unsigned long e)
 {
 	int reason = ERR_GET_REASON(e);
 
+	if (reason == ERR_R_MALLOC_FAILURE)
+		return TLS_CAUSE_INTERNAL;
 	if (ERR_GET_LIB(e) != ERR_LIB_SSL)
-		return ERR_GET_LIB(e) == ERR_LIB_SYS ? TLS_CAUSE_INTERNAL
-						     : TLS_CAUSE_PROTOCOL;
+		return TLS_CAUSE_PROTOCOL;
 	if (reason >= SSL_AD_REASON_OFFSET &&
 	    reason < SSL_AD_REASON_OFFSET + 256)
 		return TLS_CAUSE_ALERT;
@@ -143,6 +144,7 @@ static enum tls_cause cause_of(unsigned long e)
 	case SSL_R_VERSION_TOO_LOW:
 	case SSL_R_VERSION_TOO_HIGH:
 	case SSL_R_NO_PROTOCOLS_AVAILABLE:
+	case SSL_R_NO_SHARED_GROUPS:
 	case SSL_R_NO_SUITABLE_KEY_SHARE:
 	case SSL_R_NO_SUITABLE_GROUPS:
 	case SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM:
@@ -151,15 +153,32 @@ static enum tls_cause cause_of(unsigned long e)
 	case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE:
 	case SSL_R_CERTIFICATE_VERIFY_FAILED:
 		return TLS_CAUSE_VERIFY;
-	case ERR_R_MALLOC_FAILURE:
-	case ERR_R_INTERNAL_ERROR:
-		return TLS_CAUSE_INTERNAL;
 	default:
 		return TLS_CAUSE_PROTOCOL;
 	}
 }
 
-/* What a return of <= 0 means; the queue is drained here and nowhere else. */
+/*
+ * Drains the queue. Where a client's certificate or key share is bad, the
+ * library that found it out comes first and TLS's own word later, so the first
+ * entry that tells something counts. "Internal error" counts only as the first:
+ * OpenSSL also says it after a key exchange with a bad share.
+ */
+static void fail(struct tls_conn *c)
+{
+	unsigned long e = ERR_get_error();
+
+	c->error = e;
+	c->cause = cause_of(e);
+	if (e == 0 || (ERR_GET_LIB(e) == ERR_LIB_SSL &&
+		       ERR_GET_REASON(e) == ERR_R_INTERNAL_ERROR))
+		c->cause = TLS_CAUSE_INTERNAL;
+	while (c->cause == TLS_CAUSE_PROTOCOL && (e = ERR_get_error()) != 0)
+		c->cause = cause_of(e);
+	ERR_clear_error();
+}
+
+/* What a return of <= 0 means. */
 static enum tls_status outcome(struct tls_conn *c, int rc)
 {
 	c->wants_room = false;
@@ -174,8 +193,7 @@ static enum tls_status outcome(struct tls_conn *c, int rc)
 	case SSL_ERROR_ZERO_RETURN:
 		return TLS_EOF;
 	default:
-		c->cause = cause_of(ERR_peek_error());
-		ERR_clear_error();
+		fail(c);
 		return TLS_ERR;
 	}
 }
@@ -184,7 +202,15 @@ enum tls_status tls_conn_handshake(struct tls_conn *c)
 {
 	int rc = SSL_do_handshake(c->ssl);
 
-	return rc == 1 ? TLS_OK : outcome(c, rc);
+	if (rc != 1)
+		return outcome(c, rc);
+	/* What the library tried on the way and did without would be taken for
+	 * the next call's error. */
+	ERR_clear_error();
+	if (c->renews && SSL_session_reused(c->ssl) == 1)
+		c->srv->counts.tickets_renewed++;
+	c->renews = false;
+	return TLS_OK;
 }
 
 enum tls_status tls_conn_read(struct tls_conn *c, void *buf, size_t cap,
@@ -215,6 +241,11 @@ enum tls_status tls_conn_shutdown(struct tls_conn *c)
 bool tls_conn_wants_room(const struct tls_conn *c)
 {
 	return c->wants_room;
+}
+
+size_t tls_conn_pending(const struct tls_conn *c)
+{
+	return (size_t)SSL_pending(c->ssl);
 }
 
 bool tls_conn_resumed(const struct tls_conn *c)

@@ -4,12 +4,16 @@
  * moves: no socket and no OpenSSL type here.
  *
  * Input      tls_conn_feed() lends the received bytes; steps take from them
- * until tls_conn_left() is 0. Output     steps append records to the `struct
- * tls_out` that the caller keeps pointing at room. A step that finds no room
- * returns TLS_AGAIN with tls_conn_wants_room(); the caller sends, and repeats
- * the step. Errors     style: WANT_READ is none. OpenSSL's queue is drained
- * where the call failed; the alert it made is in the output and is worth
- * sending.
+ *            until tls_conn_left() is 0.
+ * Output     steps append records to the struct tls_out that the caller keeps
+ *            pointing at room. A step that finds no room returns TLS_AGAIN with
+ *            tls_conn_wants_room(); the caller makes room and repeats the step.
+ *            A flight is written at the end of the step that makes it, so with
+ *            room for it (20 KiB hold any record, or a handshake with a chain
+ *            of usual length) it lies in one piece.
+ * Errors     WANT_READ is none. OpenSSL's queue is drained where the call
+ *            failed; the alert it made is in the output, as far as there was
+ *            room, and is worth sending.
  */
 #ifndef WORKERS_TLS_CONN_H
 #define WORKERS_TLS_CONN_H
@@ -90,6 +94,9 @@ enum tls_status tls_conn_write(struct tls_conn *conn, const void *buf,
 enum tls_status tls_conn_shutdown(struct tls_conn *conn);
 /* After TLS_AGAIN: it lacks room, not input. */
 bool tls_conn_wants_room(const struct tls_conn *conn);
+/* Decrypted bytes that a read left, because `cap` was too small for its record.
+ * Never others: nothing of a record is taken before the one before is read. */
+size_t tls_conn_pending(const struct tls_conn *conn);
 
 /* After the handshake. */
 bool tls_conn_resumed(const struct tls_conn *conn);

@@ -3,9 +3,9 @@
 
 #include "shm/base.h"
 #include "shm/clk.h"
+#include "workers/tls_cert.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <openssl/crypto.h>
 #include <openssl/rand.h>
 #include <stdatomic.h>
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 /* lifetime/rotate is at most 14 (options.def): the one that issues, up to 15
@@ -21,43 +21,92 @@
 #define KEYS_MAX 32
 
 struct entry {
-	struct tls_ticket_key key;
-	uint64_t expires_ns; /* clk_now(); UINT64_MAX while it issues */
-	uint32_t used;	     /* 0: cleansed */
+	_Atomic uint32_t life; /* the key's number; 0: cleansed */
 	uint32_t pad;
+	struct tls_ticket_key key;
+	uint64_t expires_ns; /* master only; clk_now(); NEVER while it issues */
 };
 
-/* One writer (the master); seq is odd while it writes. */
 struct table {
-	_Atomic uint32_t seq;
-	uint32_t current;
+	_Atomic uint32_t current; /* index of the entry that issues */
 	struct entry entry[KEYS_MAX];
 };
 
 struct tls_tickets {
-	struct table *table; /* the mapping */
+	struct table *table; /* owns the mapping */
 	uint32_t ntables;
+	uint32_t lives; /* last number given to a key */
 	size_t size;
+	bool shared;
 	bool from_file;
 	uint64_t lifetime_ns, rotate_ns;
 	uint64_t rotated_ns; /* when last */
 	uint64_t generation;
-	bool locked;
+	char warning[200]; /* "" if none */
 };
 
-static void write_begin(struct table *t)
-{
-	uint32_t s = atomic_load_explicit(&t->seq, memory_order_relaxed);
+#define NEVER UINT64_MAX
 
-	atomic_store_explicit(&t->seq, s + 1, memory_order_relaxed);
+/* ---- one entry ---- */
+
+static void entry_clear(struct entry *e)
+{
+	atomic_store_explicit(&e->life, 0, memory_order_relaxed);
 	atomic_thread_fence(memory_order_release);
+	OPENSSL_cleanse(&e->key, sizeof(e->key));
 }
 
-static void write_end(struct table *t)
+/* `e` is clear. */
+static void entry_fill(struct tls_tickets *t, struct entry *e,
+		       const struct tls_ticket_key *key)
 {
-	uint32_t s = atomic_load_explicit(&t->seq, memory_order_relaxed);
+	e->key = *key;
+	e->expires_ns = NEVER;
+	t->lives++;
+	atomic_store_explicit(&e->life, t->lives, memory_order_release);
+}
 
-	atomic_store_explicit(&t->seq, s + 1, memory_order_release);
+static bool entry_used(const struct entry *e)
+{
+	return atomic_load_explicit(&e->life, memory_order_relaxed) != 0;
+}
+
+/* Workers. False if there is no key, or no longer: *out is clean then. */
+static bool entry_copy(const struct entry *e, struct tls_ticket_key *out)
+{
+	uint32_t life = atomic_load_explicit(&e->life, memory_order_acquire);
+
+	if (life == 0)
+		return false;
+	*out = e->key;
+	atomic_thread_fence(memory_order_acquire);
+	if (atomic_load_explicit(&e->life, memory_order_relaxed) == life)
+		return true;
+	OPENSSL_cleanse(out, sizeof(*out));
+	return false;
+}
+
+/* ---- one table ---- */
+
+static uint32_t current_of(const struct table *t)
+{
+	return atomic_load_explicit(&t->current, memory_order_acquire);
+}
+
+/* A clear entry; or the one that expires first, which is cleared. */
+static uint32_t free_entry(struct table *t)
+{
+	uint32_t current = current_of(t), best = current == 0 ? 1 : 0;
+
+	for (uint32_t i = 0; i < KEYS_MAX; i++) {
+		if (!entry_used(&t->entry[i]))
+			return i;
+		if (i != current &&
+		    t->entry[i].expires_ns < t->entry[best].expires_ns)
+			best = i;
+	}
+	entry_clear(&t->entry[best]);
+	return best;
 }
 
 static int make_key(struct tls_ticket_key *key)
@@ -70,120 +119,100 @@ static int make_key(struct tls_ticket_key *key)
 		       : -EIO;
 }
 
-/* An unused entry, or else the one that expires first. */
-static uint32_t free_entry(const struct table *t)
-{
-	uint32_t best = t->current == 0 ? 1 : 0;
-
-	for (uint32_t i = 0; i < KEYS_MAX; i++) {
-		if (i == t->current)
-			continue;
-		if (t->entry[i].used == 0)
-			return i;
-		if (t->entry[i].expires_ns < t->entry[best].expires_ns)
-			best = i;
-	}
-	return best;
-}
-
-/* A new key issues; the one before accepts until `old_expires`. */
-static int put_current(struct table *t, uint64_t old_expires)
+/* A new key issues; the one before accepts until `old_expires`. 0 or -EIO. */
+static int put_current(struct tls_tickets *t, struct table *tab,
+		       uint64_t old_expires)
 {
 	struct tls_ticket_key key;
-	bool first = t->entry[t->current].used == 0;
-	uint32_t to = first ? t->current : free_entry(t);
+	uint32_t old = current_of(tab), to;
 	int rc = make_key(&key);
 
-	if (rc < 0)
-		return rc;
-	write_begin(t);
-	if (!first)
-		t->entry[t->current].expires_ns = old_expires;
-	t->entry[to].key = key;
-	t->entry[to].used = 1;
-	t->entry[to].expires_ns = UINT64_MAX;
-	t->current = to;
-	write_end(t);
+	if (rc == 0) {
+		to = free_entry(tab);
+		entry_fill(t, &tab->entry[to], &key);
+		atomic_store_explicit(&tab->current, to, memory_order_release);
+		if (to != old)
+			tab->entry[old].expires_ns = old_expires;
+	}
 	OPENSSL_cleanse(&key, sizeof(key));
-	return 0;
-}
-
-static void cleanse_entry(struct table *t, uint32_t i)
-{
-	write_begin(t);
-	OPENSSL_cleanse(&t->entry[i].key, sizeof(t->entry[i].key));
-	t->entry[i].used = 0;
-	write_end(t);
+	return rc;
 }
 
 /* ---- create ---- */
 
+/*
+ * Locking can fail under a small RLIMIT_MEMLOCK; keys then can be swapped out,
+ * which harms nothing that is measured. A worker's own lock is not needed: the
+ * pages are the master's.
+ */
+static void lock_tables(struct tls_tickets *t)
+{
+	struct rlimit limit = {0};
+	int error;
+
+	if (mlock(t->table, t->size) == 0)
+		return;
+	error = errno;
+	(void)getrlimit(RLIMIT_MEMLOCK, &limit);
+	snprintf(
+		t->warning, sizeof(t->warning),
+		"tls.tickets: the keys cannot be locked into memory (%s): they "
+		"take %zu KiB, and ulimit -l is %llu KiB",
+		strerror(error), t->size / 1024,
+		(unsigned long long)limit.rlim_cur / 1024);
+}
+
 static int map_tables(struct tls_tickets *t)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	void *map;
 
 	t->size = t->ntables * sizeof(*t->table);
 	t->size = (t->size + page - 1) / page * page;
-	t->table = mmap(NULL, t->size, PROT_READ | PROT_WRITE,
-			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (t->table == MAP_FAILED) {
-		t->table = NULL;
+	map = mmap(NULL, t->size, PROT_READ | PROT_WRITE,
+		   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (map == MAP_FAILED)
 		return -errno;
-	}
-	/* Locking can fail under a small RLIMIT_MEMLOCK; keys then can be
-	 * swapped out, which harms nothing that is measured. */
-	t->locked = mlock(t->table, t->size) == 0;
-	madvise(t->table, t->size, MADV_DONTDUMP);
+	t->table = map;
+	lock_tables(t);
+	(void)madvise(t->table, t->size, MADV_DONTDUMP);
 	return 0;
 }
 
-static void take_file_keys(struct tls_tickets *t, const uint8_t *bytes,
-			   size_t nkeys)
+static void take_keys(struct tls_tickets *t, struct table *tab,
+		      const char *bytes, size_t nkeys)
 {
-	struct table *tab = &t->table[0];
+	struct tls_ticket_key key;
 
 	for (size_t i = 0; i < nkeys; i++) {
-		const uint8_t *b = bytes + i * TLS_TICKET_KEY;
-		struct entry *e = &tab->entry[i];
-
-		memcpy(e->key.name, b, TLS_TICKET_NAME);
-		memcpy(e->key.hmac, b + TLS_TICKET_NAME, TLS_TICKET_HMAC);
-		memcpy(e->key.aes, b + TLS_TICKET_NAME + TLS_TICKET_HMAC,
-		       TLS_TICKET_AES);
-		e->used = 1;
-		e->expires_ns = UINT64_MAX;
+		memcpy(&key, bytes + i * TLS_TICKET_KEY, sizeof(key));
+		entry_fill(t, &tab->entry[i], &key);
 	}
+	OPENSSL_cleanse(&key, sizeof(key));
 }
 
 static int read_key_file(struct tls_tickets *t, const char *path, char *err,
 			 size_t len)
 {
-	uint8_t buf[KEYS_MAX * TLS_TICKET_KEY + 1];
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), rc = 0;
-	ssize_t n = -1;
+	char *bytes;
+	size_t n;
+	int rc = tls_cert_file(path, "tls.tickets.key_file", &bytes, &n, err,
+			       len);
 
-	if (fd >= 0)
-		n = read(fd, buf, sizeof(buf));
-	if (n < 0) {
-		rc = -errno;
-		snprintf(err, len, "tls.tickets.key_file: %s: %s", path,
-			 strerror(errno));
-	} else if (n == 0 || n % TLS_TICKET_KEY != 0 ||
-		   n > KEYS_MAX * TLS_TICKET_KEY) {
-		rc = -EINVAL;
+	if (rc < 0)
+		return rc;
+	if (n == 0 || n % TLS_TICKET_KEY != 0 ||
+	    n / TLS_TICKET_KEY > KEYS_MAX) {
 		snprintf(err, len,
-			 "tls.tickets.key_file: %s: %s%zd bytes; write 1 to %d "
+			 "tls.tickets.key_file: %s: %zu bytes; write 1 to %d "
 			 "keys of %d bytes each (openssl rand %d > FILE)",
-			 path, n == (ssize_t)sizeof(buf) ? "more than " : "",
-			 n == (ssize_t)sizeof(buf) ? n - 1 : n, KEYS_MAX,
-			 TLS_TICKET_KEY, TLS_TICKET_KEY);
-	} else {
-		take_file_keys(t, buf, (size_t)n / TLS_TICKET_KEY);
+			 path, n, KEYS_MAX, TLS_TICKET_KEY, TLS_TICKET_KEY);
+		rc = -EINVAL;
 	}
-	if (fd >= 0)
-		close(fd);
-	OPENSSL_cleanse(buf, sizeof(buf));
-	return rc < 0 ? -EINVAL : 0;
+	for (uint32_t i = 0; rc == 0 && i < t->ntables; i++)
+		take_keys(t, &t->table[i], bytes, n / TLS_TICKET_KEY);
+	OPENSSL_clear_free(bytes, n);
+	return rc;
 }
 
 static int fill(struct tls_tickets *t, const struct cfg *cfg, char *err,
@@ -192,10 +221,10 @@ static int fill(struct tls_tickets *t, const struct cfg *cfg, char *err,
 	if (t->from_file)
 		return read_key_file(t, cfg->tls.tickets.key_file, err, len);
 	for (uint32_t i = 0; i < t->ntables; i++)
-		if (put_current(&t->table[i], 0) < 0) {
+		if (put_current(t, &t->table[i], 0) < 0) {
 			snprintf(err, len,
-				 "ticket keys: OpenSSL has no "
-				 "random bytes");
+				 "tls.tickets: no keys can be made: OpenSSL "
+				 "has no random bytes");
 			return -EIO;
 		}
 	return 0;
@@ -207,11 +236,13 @@ int tls_tickets_create(struct tls_tickets **out, const struct cfg *cfg,
 	struct tls_tickets *t = calloc(1, sizeof(*t));
 	int rc;
 
+	MUST(nworkers > 0);
 	if (t == NULL) {
-		snprintf(err, err_len, "ticket keys: out of memory");
+		snprintf(err, err_len, "tls.tickets: out of memory");
 		return -ENOMEM;
 	}
-	t->ntables = cfg->tls.tickets.shared ? 1 : nworkers;
+	t->shared = cfg->tls.tickets.shared;
+	t->ntables = t->shared ? 1 : nworkers;
 	t->from_file = cfg->tls.tickets.key_file != NULL;
 	t->lifetime_ns = cfg->tls.tickets.lifetime;
 	t->rotate_ns = t->from_file ? 0 : cfg->tls.tickets.rotate;
@@ -219,7 +250,7 @@ int tls_tickets_create(struct tls_tickets **out, const struct cfg *cfg,
 	t->generation = 1;
 	rc = map_tables(t);
 	if (rc < 0)
-		snprintf(err, err_len, "ticket keys: no memory to map: %s",
+		snprintf(err, err_len, "tls.tickets: no memory for keys: %s",
 			 strerror(-rc));
 	else
 		rc = fill(t, cfg, err, err_len);
@@ -245,6 +276,11 @@ void tls_tickets_close(struct tls_tickets **tickets)
 	*tickets = NULL;
 }
 
+const char *tls_ticket_warning(const struct tls_tickets *t)
+{
+	return t->warning[0] != '\0' ? t->warning : NULL;
+}
+
 /* ---- the master, later ---- */
 
 static int rotate_at(struct tls_tickets *t, uint64_t now)
@@ -252,7 +288,7 @@ static int rotate_at(struct tls_tickets *t, uint64_t now)
 	if (t->from_file)
 		return -EPERM;
 	for (uint32_t i = 0; i < t->ntables; i++)
-		if (put_current(&t->table[i], now + t->lifetime_ns) < 0)
+		if (put_current(t, &t->table[i], now + t->lifetime_ns) < 0)
 			return -EIO;
 	t->rotated_ns = now;
 	t->generation++;
@@ -268,36 +304,52 @@ void tls_tickets_renew(struct tls_tickets *t, uint32_t worker)
 {
 	struct table *tab;
 
-	if (t->ntables == 1)
-		return; /* shared: the others go on with it */
-	tab = &t->table[worker % t->ntables];
+	if (t->shared || t->from_file)
+		return; /* the others go on with them */
+	tab = &t->table[tls_ticket_table(t, worker)];
+	if (put_current(t, tab, 0) < 0)
+		return; /* no random bytes: the old keys are still good */
 	for (uint32_t i = 0; i < KEYS_MAX; i++)
-		cleanse_entry(tab, i);
-	MUST(put_current(tab, 0) == 0);
+		if (i != current_of(tab))
+			entry_clear(&tab->entry[i]);
+}
+
+/* Cleanses what is over; returns when the next one is. */
+static uint64_t expire(struct table *tab, uint64_t now)
+{
+	uint64_t next = NEVER;
+
+	for (uint32_t i = 0; i < KEYS_MAX; i++) {
+		struct entry *e = &tab->entry[i];
+
+		if (!entry_used(e) || e->expires_ns == NEVER)
+			continue;
+		if (e->expires_ns <= now)
+			entry_clear(e);
+		else
+			next = base_min(next, e->expires_ns);
+	}
+	return next;
 }
 
 uint64_t tls_tickets_tick(struct tls_tickets *t, uint64_t now)
 {
-	uint64_t next = UINT64_MAX;
+	uint64_t next;
 
+	if (t->from_file)
+		return NEVER;
+	/* A rotation by hand between two ticks is found by the next one, so
+	 * its old key is cleansed late by a quarter of its time at most. */
+	next = now + base_max(t->lifetime_ns / 4, NS_PER_S);
 	if (t->rotate_ns != 0) {
 		if (now >= t->rotated_ns + t->rotate_ns)
-			rotate_at(t, now);
-		next = t->rotated_ns + t->rotate_ns;
+			(void)rotate_at(t, now); /* else at the next tick */
+		next = base_min(next, t->rotated_ns + t->rotate_ns);
 	}
-	for (uint32_t k = 0; k < t->ntables; k++)
-		for (uint32_t i = 0; i < KEYS_MAX; i++) {
-			const struct entry *e = &t->table[k].entry[i];
-
-			if (e->used == 0 || e->expires_ns == UINT64_MAX)
-				continue;
-			if (e->expires_ns <= now)
-				cleanse_entry(&t->table[k], i);
-			else
-				next = base_min(next, e->expires_ns);
-		}
-	/* A rotation by hand is cleansed in time all the same: look again. */
-	return base_min(next, now + base_max(t->lifetime_ns / 4, NS_PER_S));
+	for (uint32_t i = 0; i < t->ntables; i++)
+		next = base_min(next, expire(&t->table[i], now));
+	/* Not at once again, whatever failed. */
+	return base_max(next, now + NS_PER_MS);
 }
 
 uint64_t tls_tickets_generation(const struct tls_tickets *t)
@@ -309,48 +361,18 @@ uint64_t tls_tickets_generation(const struct tls_tickets *t)
 
 uint32_t tls_ticket_table(const struct tls_tickets *t, uint32_t worker)
 {
-	return t->ntables == 1 ? 0 : worker % t->ntables;
+	return worker % t->ntables;
 }
 
-/* Repeats `copy` until no write came between; the master writes for some
- * nanoseconds an hour, and if it dies in between it takes the workers along. */
-static bool consistent(const struct table *t, uint32_t *seq, bool begin)
-{
-	if (begin) {
-		*seq = atomic_load_explicit(&t->seq, memory_order_acquire);
-		return *seq % 2 == 0;
-	}
-	atomic_thread_fence(memory_order_acquire);
-	return atomic_load_explicit(&t->seq, memory_order_relaxed) == *seq;
-}
-
+/* A second turn needs a key that is cleared between the two loads: the writer
+ * has stored another `current` before that. */
 void tls_ticket_current(const struct tls_tickets *t, uint32_t table,
 			struct tls_ticket_key *out)
 {
 	const struct table *tab = &t->table[table];
-	uint32_t seq;
 
-	do {
-		while (!consistent(tab, &seq, true))
-			;
-		*out = tab->entry[tab->current % KEYS_MAX].key;
-	} while (!consistent(tab, &seq, false));
-}
-
-static bool find_once(const struct table *tab, const uint8_t *name,
-		      struct tls_ticket_key *out, bool *current)
-{
-	for (uint32_t i = 0; i < KEYS_MAX; i++) {
-		const struct entry *e = &tab->entry[i];
-
-		if (e->used == 0 ||
-		    memcmp(e->key.name, name, TLS_TICKET_NAME) != 0)
-			continue;
-		*out = e->key;
-		*current = i == tab->current;
-		return true;
-	}
-	return false;
+	while (!entry_copy(&tab->entry[current_of(tab)], out))
+		;
 }
 
 bool tls_ticket_find(const struct tls_tickets *t, uint32_t table,
@@ -358,13 +380,22 @@ bool tls_ticket_find(const struct tls_tickets *t, uint32_t table,
 		     struct tls_ticket_key *out, bool *current)
 {
 	const struct table *tab = &t->table[table];
-	uint32_t seq;
-	bool found;
+	struct tls_ticket_key key;
 
-	do {
-		while (!consistent(tab, &seq, true))
-			;
-		found = find_once(tab, name, out, current);
-	} while (!consistent(tab, &seq, false));
-	return found;
+	for (uint32_t i = 0; i < KEYS_MAX; i++) {
+		/* The name alone is looked at without care: what it lets pass
+		 * is compared again in a copy that is whole. */
+		if (memcmp(tab->entry[i].key.name, name, TLS_TICKET_NAME) != 0)
+			continue;
+		if (!entry_copy(&tab->entry[i], &key))
+			continue;
+		if (memcmp(key.name, name, TLS_TICKET_NAME) == 0) {
+			*current = i == current_of(tab);
+			*out = key;
+			OPENSSL_cleanse(&key, sizeof(key));
+			return true;
+		}
+		OPENSSL_cleanse(&key, sizeof(key));
+	}
+	return false;
 }
