@@ -211,11 +211,11 @@ static int judge(const struct mst_report *report, bool failed)
 			     : EXIT_GOOD;
 
 	for (uint32_t i = 0; i < report->nphase; i++) {
-		const struct res_doubts *d = &report->phase[i].doubts;
+		enum res_level worst = res_worst(&report->phase[i].doubts);
 
-		if (res_fatal(d))
+		if (worst == RES_FATAL)
 			status = EXIT_RUN;
-		else if (d->n > 0 && status == EXIT_GOOD)
+		else if (worst == RES_DOUBT && status == EXIT_GOOD)
 			status = EXIT_DOUBTFUL;
 	}
 	if (report->interrupted && status == EXIT_GOOD)

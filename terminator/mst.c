@@ -231,11 +231,12 @@ static void kid_died(struct mst *m, struct kid *k)
 	log_warn("child_died", "child=\"%s\" how=\"%s\" fault=\"%s\"", name,
 		 how, k->fault);
 	if (m->state == MST_STARTING || k->kind == KID_DRIVER) {
-		res_doubt(&m->pending, true, "driver-died", "%s %s", name, how);
+		res_doubt(&m->pending, RES_FATAL, "driver-died", "%s %s", name,
+			  how);
 		mst_fail(m, "%s %s%s%s", name, how, k->fault[0] ? ": " : "",
 			 k->fault);
 	} else if (m->state < MST_ENDING) {
-		res_doubt(&m->pending, false, "worker-died",
+		res_doubt(&m->pending, RES_DOUBT, "worker-died",
 			  "%s %s and was replaced: its open connections were "
 			  "lost",
 			  name, how);
@@ -328,6 +329,8 @@ static void on_time(struct mst *m, uint64_t now)
 		m->rest_poll_ns = now + REST_POLL_NS;
 		phs_poll_rest(m);
 	}
+	if (m->state == MST_MEASURE && now >= m->slice_due_ns)
+		phs_slice(m);
 	if (m->deadline_ns != 0 && now >= m->deadline_ns) {
 		m->deadline_ns = 0;
 		if (m->state == MST_STARTING)
@@ -354,6 +357,8 @@ static uint64_t next_time(const struct mst *m)
 		t = base_min(t, m->deadline_ns);
 	if (m->state == MST_REST)
 		t = base_min(t, m->rest_poll_ns);
+	if (m->state == MST_MEASURE)
+		t = base_min(t, m->slice_due_ns);
 	if (m->progress)
 		t = base_min(t, m->progress_ns);
 	for (uint32_t i = 0; i < m->nkids; i++)

@@ -53,7 +53,9 @@ struct mst {
 	uint32_t signals;
 	uint32_t phase; /* index of the running one */
 	struct smp rest_before, begin, end, rest_after;
-	bool cut;		   /* the window was cut short */
+	bool cut; /* the window was cut short */
+	struct slc slices;
+	uint64_t slice_due_ns;	   /* in MST_MEASURE */
 	struct res_doubts pending; /* doubts of the running phase */
 	struct mst_report *report;
 	char fault[MST_ERR_MAX]; /* why the run failed; "" if it did not */
@@ -64,6 +66,7 @@ void phs_workers_ready(struct mst *m); /* all workers accept: begin */
 void phs_driver_said(struct mst *m);   /* a driver became ready or idle */
 void phs_deadline(struct mst *m);      /* the state's deadline passed */
 void phs_poll_rest(struct mst *m);     /* MST_REST: look again */
+void phs_slice(struct mst *m);	       /* MST_MEASURE: a slice is over */
 void phs_stop(struct mst *m);	       /* asked to end, or a failure */
 void phs_ended(struct mst *m);	       /* all children are gone */
 

@@ -40,9 +40,10 @@ static json_t *us(double ns)
 
 /* ---- one row ---- */
 
-static json_t *cost_json(const struct res_cost *c)
+static json_t *cost_json(const struct res_cost *c, double speed)
 {
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "count",
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+			 "cpu_scaled_us", us(c->whole_ns * speed), "count",
 			 whole(c->n), "per_s", real(c->per_s), "cpu_us",
 			 us(c->whole_ns), "crypto_us", us(c->crypto_ns),
 			 "p50_us", us(c->p50_ns), "p99_us", us(c->p99_ns),
@@ -100,22 +101,24 @@ static json_t *hists_json(const struct shm_seg *seg, const struct shm_snap *s,
 
 /* What a worker, a driver or a total has in common. */
 static json_t *row_json(const struct shm_seg *seg, const struct shm_snap *s,
-			uint32_t role, uint64_t cpu_ns, uint64_t window_ns)
+			uint32_t role, uint64_t cpu_ns, uint64_t window_ns,
+			double reference_ns)
 {
+	double speed = res_speed(seg, s, reference_ns);
 	struct res_cost f = res_cost(seg, s, cpu_ns, window_ns, RES_FULL);
 	struct res_cost r = res_cost(seg, s, cpu_ns, window_ns, RES_RESUMED);
 
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "cpu_ns",
-			 whole(cpu_ns), "busy",
-			 real((double)cpu_ns / (double)window_ns), "failed",
-			 whole(shm_snap_failed(seg, s)), "full", cost_json(&f),
-			 "resumed", cost_json(&r), "counters",
-			 counters_json(seg, s, role), "histograms",
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+			 "core_speed", real(speed), "cpu_ns", whole(cpu_ns),
+			 "busy", real((double)cpu_ns / (double)window_ns),
+			 "failed", whole(shm_snap_failed(seg, s)), "full",
+			 cost_json(&f, speed), "resumed", cost_json(&r, speed),
+			 "counters", counters_json(seg, s, role), "histograms",
 			 hists_json(seg, s, role));
 }
 
 static json_t *rows_json(const struct shm_seg *seg, const struct res_phase *p,
-			 uint32_t role)
+			 uint32_t role, double ref)
 {
 	json_t *out = json_array();
 
@@ -126,7 +129,7 @@ static json_t *rows_json(const struct shm_seg *seg, const struct res_phase *p,
 		if (s->role != role)
 			continue;
 		row = row_json(seg, s, role, p->measured.cpu_ns[i],
-			       p->measured.taken_ns);
+			       p->measured.taken_ns, ref);
 		json_object_set_new(row, "number", json_integer(s->number));
 		json_object_set_new(row, "cpu", json_integer(s->cpu));
 		json_object_set_new(row, "generation",
@@ -151,19 +154,52 @@ static json_t *agree_json(const struct res_agree *a)
 		whole(a->driver_failed));
 }
 
+static const char *const levels[] = {
+	[RES_NOTE] = "note", [RES_DOUBT] = "doubt", [RES_FATAL] = "fatal"};
+
 static json_t *doubts_json(const struct res_doubts *d)
 {
 	json_t *out = json_array();
 
 	for (uint32_t i = 0; i < d->n; i++)
-		json_array_append_new(out, json_pack("{s:s, s:s, s:b}", "name",
-						     d->item[i].name, "text",
-						     d->item[i].text, "fatal",
-						     d->item[i].fatal));
+		json_array_append_new(
+			out, json_pack("{s:s, s:s, s:s, s:b}", "name",
+				       d->item[i].name, "text", d->item[i].text,
+				       "level", levels[d->item[i].level],
+				       "accepted", d->item[i].accepted));
 	return out;
 }
 
-static json_t *phase_json(const struct shm_seg *seg, const struct res_phase *p)
+static json_t *slices_json(const struct res_phase *p)
+{
+	const struct slc_facts *f = &p->facts;
+	json_t *rows = json_array();
+
+	for (uint32_t i = 1; i < p->slices.n; i++) {
+		const struct slc_look *a = &p->slices.look[i - 1];
+		const struct slc_look *b = &p->slices.look[i];
+
+		json_array_append_new(
+			rows,
+			json_pack(
+				"{s:o, s:o, s:o, s:o, s:o}", "length_ns",
+				whole(b->at_ns - a->at_ns), "handshakes",
+				whole(b->handshakes - a->handshakes), "cpu_ns",
+				json_integer(
+					(json_int_t)(b->cpu_ns - a->cpu_ns)),
+				"speed_samples",
+				whole(b->speed_samples - a->speed_samples),
+				"speed_ns", whole(b->speed_ns - a->speed_ns)));
+	}
+	return json_pack(
+		"{s:i, s:o, s:o, s:o, s:o, s:o}", "used", (int)f->slices,
+		"cost_half_width", real(f->half_width), "scaled_half_width",
+		real(f->scaled_half_width), "speed_ratio", real(f->speed_ratio),
+		"longest_silence_ns", whole(f->silent_ns), "rows", rows);
+}
+
+static json_t *phase_json(const struct shm_seg *seg, const struct res_phase *p,
+			  double ref)
 {
 	json_t *o = json_object();
 	bool load = p->cfg != NULL;
@@ -180,14 +216,16 @@ static json_t *phase_json(const struct shm_seg *seg, const struct res_phase *p)
 			    json_boolean(!res_fatal(&p->doubts)));
 	json_object_set_new(o, "interrupted", json_boolean(p->interrupted));
 	json_object_set_new(o, "window_ns", whole(p->measured.taken_ns));
-	json_object_set_new(o, "workers", rows_json(seg, p, SHM_WORKER));
+	json_object_set_new(o, "workers", rows_json(seg, p, SHM_WORKER, ref));
 	json_object_set_new(o, "workers_total",
 			    row_json(seg, &p->workers, SHM_WORKER,
-				     p->workers_cpu_ns, p->measured.taken_ns));
-	json_object_set_new(o, "drivers", rows_json(seg, p, SHM_DRIVER));
+				     p->workers_cpu_ns, p->measured.taken_ns,
+				     ref));
+	json_object_set_new(o, "drivers", rows_json(seg, p, SHM_DRIVER, ref));
 	json_object_set_new(o, "drivers_total",
 			    row_json(seg, &p->drivers, SHM_DRIVER,
-				     p->drivers_cpu_ns, p->measured.taken_ns));
+				     p->drivers_cpu_ns, p->measured.taken_ns,
+				     ref));
 	json_object_set_new(o, "identity_ok", json_boolean(p->identity));
 	json_object_set_new(o, "both_ends",
 			    load ? agree_json(&p->agree) : json_null());
@@ -197,13 +235,19 @@ static json_t *phase_json(const struct shm_seg *seg, const struct res_phase *p)
 				      whole(p->max_hs)));
 	json_object_set_new(
 		o, "machine",
-		json_pack("{s:o, s:o, s:o, s:o, s:o}", "busy_ns",
+		json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "busy_ns",
 			  whole(p->measured.machine_ns), "master_ns",
 			  whole(p->measured.master_ns), "unattributed_ns",
 			  whole(p->unattributed_ns), "steal_ns",
 			  whole(p->measured.steal_ns), "listen_overflows",
-			  whole(p->measured.overflows)));
+			  whole(p->measured.net.listen_overflows),
+			  "listen_drops", whole(p->measured.net.listen_drops),
+			  "tcp_timeouts", whole(p->measured.net.timeouts),
+			  "tcp_retransmits",
+			  whole(p->measured.net.retransmits)));
+	json_object_set_new(o, "limit", json_string(p->limit));
 	json_object_set_new(o, "limited_by", json_string(p->limited_by));
+	json_object_set_new(o, "slices", slices_json(p));
 	json_object_set_new(o, "doubts", doubts_json(&p->doubts));
 	return o;
 }
@@ -266,6 +310,8 @@ static json_t *result_json(const struct mst *mst, const struct cfg *cfg,
 			   const char *scenario)
 {
 	json_t *o = json_object(), *phases = json_array();
+	double ref =
+		res_reference_ns(mst_seg(mst), report->phase, report->nphase);
 
 	json_object_set_new(o, "schema", json_string(OUT_SCHEMA));
 	json_object_set_new(o, "schema_version",
@@ -282,7 +328,9 @@ static json_t *result_json(const struct mst *mst, const struct cfg *cfg,
 	json_object_set_new(o, "scenario_yaml", json_string(scenario));
 	for (uint32_t i = 0; i < report->nphase; i++)
 		json_array_append_new(
-			phases, phase_json(mst_seg(mst), &report->phase[i]));
+			phases,
+			phase_json(mst_seg(mst), &report->phase[i], ref));
+	json_object_set_new(o, "speed_reference_ns", real(ref));
 	json_object_set_new(o, "phases", phases);
 	return o;
 }

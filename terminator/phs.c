@@ -10,6 +10,7 @@
  * must be equal to the last one.
  */
 #include "terminator/mst_int.h"
+#include "terminator/vrd.h"
 
 #include "shm/base.h"
 #include "shm/clk.h"
@@ -63,8 +64,17 @@ static void begin_phase(struct mst *m)
 	mst_enter(m, MST_PRIME, 4 * m->cfg->load.timeout + 10 * NS_PER_S);
 }
 
+void phs_slice(struct mst *m)
+{
+	slc_take(&m->slices, m->seg, m->kids, m->plan.nworkers);
+	m->slice_due_ns =
+		clk_now() + slc_length(m->cfg->phases[m->phase].duration);
+}
+
 static void measure(struct mst *m)
 {
+	m->slices.n = 0;
+	phs_slice(m);
 	take(m, &m->begin);
 	mst_enter(m, MST_MEASURE, m->cfg->phases[m->phase].duration);
 }
@@ -89,6 +99,7 @@ static void settle(struct mst *m)
 static void end_window(struct mst *m, bool cut)
 {
 	take(m, &m->end);
+	phs_slice(m);
 	m->cut = cut;
 	settle(m);
 }
@@ -106,14 +117,16 @@ static void conclude(struct mst *m, const struct cfg_phase *phase, bool at_rest)
 				 .interrupted = m->cut,
 				 .sharing = m->plan.sharing,
 				 .nworkers = m->plan.nworkers,
-				 .ndrivers = m->plan.ndrivers};
+				 .ndrivers = m->plan.ndrivers,
+				 .slices = &m->slices};
 
 	if (res_phase(p, m->seg, phase, &mo) < 0) {
 		mst_fail(m, "out of memory");
 		return;
 	}
+	vrd_judge(p, m->seg, &mo);
 	for (uint32_t i = 0; i < m->pending.n; i++)
-		res_doubt(&p->doubts, m->pending.item[i].fatal,
+		res_doubt(&p->doubts, m->pending.item[i].level,
 			  m->pending.item[i].name, "%s",
 			  m->pending.item[i].text);
 	r->nphase++;

@@ -10,16 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Below this share a phase that was to resume did not: no result. */
-#define RESUMED_SHARE_MIN 0.99
-/* Fewer handshakes than this in a window say little about a percentile. */
-#define HANDSHAKES_MIN 100
-/* More of the machine than this used by others changes what we measure: they
- * take caches, and the other threads of our cores. */
-#define OTHERS_MAX 0.10
-/* A process that used this share of a CPU was saturated. */
-#define BUSY_SATURATED 0.95
-
 struct res_cost res_cost(const struct shm_seg *seg, const struct shm_snap *snap,
 			 uint64_t cpu_ns, uint64_t window_ns,
 			 enum res_kind kind)
@@ -70,7 +60,7 @@ double res_jain(const uint64_t *x, uint32_t n)
 	return squares > 0 ? sum * sum / (n * squares) : NAN;
 }
 
-void res_doubt(struct res_doubts *d, bool fatal, const char *name,
+void res_doubt(struct res_doubts *d, enum res_level level, const char *name,
 	       const char *fmt, ...)
 {
 	struct res_doubt *r;
@@ -79,7 +69,8 @@ void res_doubt(struct res_doubts *d, bool fatal, const char *name,
 	if (d->n == ARRAY_LEN(d->item))
 		return;
 	r = &d->item[d->n++];
-	r->fatal = fatal;
+	r->level = level;
+	r->accepted = false;
 	snprintf(r->name, sizeof(r->name), "%s", name);
 	va_start(ap, fmt);
 	vsnprintf(r->text, sizeof(r->text), fmt, ap);
@@ -89,9 +80,19 @@ void res_doubt(struct res_doubts *d, bool fatal, const char *name,
 bool res_fatal(const struct res_doubts *d)
 {
 	for (uint32_t i = 0; i < d->n; i++)
-		if (d->item[i].fatal)
+		if (d->item[i].level == RES_FATAL)
 			return true;
 	return false;
+}
+
+enum res_level res_worst(const struct res_doubts *d)
+{
+	enum res_level worst = RES_NOTE;
+
+	for (uint32_t i = 0; i < d->n; i++)
+		if (!d->item[i].accepted && d->item[i].level > worst)
+			worst = d->item[i].level;
+	return worst;
 }
 
 static uint64_t ctr(const struct shm_seg *seg, const struct shm_snap *s,
@@ -124,7 +125,8 @@ static void check_identity(struct res_phase *p, const struct shm_seg *seg,
 			const struct shm_snap *s = &all[k]->snap[i];
 
 			if (s->torn)
-				res_doubt(&p->doubts, false, "torn-snapshot",
+				res_doubt(&p->doubts, RES_DOUBT,
+					  "torn-snapshot",
 					  "slot %u did not come to rest within "
 					  "100 ms: its process was stopped",
 					  i);
@@ -132,7 +134,7 @@ static void check_identity(struct res_phase *p, const struct shm_seg *seg,
 				p->identity = false;
 		}
 	if (!p->identity)
-		res_doubt(&p->doubts, true, "accounting",
+		res_doubt(&p->doubts, RES_FATAL, "accounting",
 			  "accepted is not full + resumed + failed + in "
 			  "progress: a bug, please report it");
 }
@@ -185,65 +187,6 @@ static int compare_ends(struct res_phase *p, const struct shm_seg *seg,
 	return rc;
 }
 
-static void judge_agreement(struct res_phase *p)
-{
-	const struct res_agree *a = &p->agree;
-
-	if (!a->done)
-		res_doubt(&p->doubts, false, "not-at-rest",
-			  "connections were still open after the phase, so the "
-			  "counts of the two ends cannot be compared");
-	else if (!a->ok)
-		res_doubt(&p->doubts, false, "ends-disagree",
-			  "the workers counted %llu full and %llu resumed, the "
-			  "drivers %llu and %llu: another client, or "
-			  "handshakes that failed on one end only",
-			  (unsigned long long)a->server_full,
-			  (unsigned long long)a->server_resumed,
-			  (unsigned long long)a->driver_full,
-			  (unsigned long long)a->driver_resumed);
-}
-
-static void judge_kind(struct res_phase *p, const struct shm_seg *seg)
-{
-	uint64_t full = ctr(seg, &p->workers, CTR_ID_hs_full);
-	uint64_t resumed = ctr(seg, &p->workers, CTR_ID_hs_resumed);
-	uint64_t failed = shm_snap_failed(seg, &p->workers) +
-			  shm_snap_failed(seg, &p->drivers);
-	double share = full + resumed > 0
-			       ? (double)resumed / (double)(full + resumed)
-			       : 0;
-
-	if (full + resumed == 0) {
-		res_doubt(&p->doubts, true, "no-handshakes",
-			  "no handshake was completed in the window (%llu "
-			  "failed)",
-			  (unsigned long long)failed);
-		return;
-	}
-	if (p->cfg->handshake == CFG_HANDSHAKE_RESUMED &&
-	    share < RESUMED_SHARE_MIN)
-		res_doubt(&p->doubts, true, "not-resumed",
-			  "the phase was to resume, but only %llu of %llu "
-			  "handshakes (%.1f %%) were resumed",
-			  (unsigned long long)resumed,
-			  (unsigned long long)(full + resumed), 100 * share);
-	if (p->cfg->handshake == CFG_HANDSHAKE_FULL && resumed > 0)
-		res_doubt(&p->doubts, false, "resumed-in-full",
-			  "%llu handshakes were resumed in a phase of full "
-			  "ones: another client?",
-			  (unsigned long long)resumed);
-	if (full + resumed < HANDSHAKES_MIN)
-		res_doubt(&p->doubts, false, "few-handshakes",
-			  "only %llu handshakes in the window: make the "
-			  "phase longer",
-			  (unsigned long long)(full + resumed));
-	if (failed * 100 > full + resumed)
-		res_doubt(&p->doubts, false, "failures",
-			  "%llu handshakes or connects failed, more than 1 %%",
-			  (unsigned long long)failed);
-}
-
 static void balance(struct res_phase *p, const struct shm_seg *seg)
 {
 	uint64_t hs[SHM_SLOTS_MAX] = {0};
@@ -282,45 +225,17 @@ static void unattributed(struct res_phase *p)
 
 	p->ncpu = n > 0 ? (uint32_t)n : 1;
 	p->unattributed_ns = base_max(p->measured.machine_ns, ours) - ours;
+	p->machine_busy = (double)p->measured.machine_ns /
+			  ((double)p->measured.taken_ns * p->ncpu);
 }
 
-static void judge_machine(struct res_phase *p)
+static void speed(struct res_phase *p, const struct shm_seg *seg)
 {
-	double all = (double)p->measured.taken_ns * p->ncpu;
-	double others = all > 0 ? (double)p->unattributed_ns / all : 0;
+	uint64_t n = ctr(seg, &p->workers, CTR_ID_speed_samples);
 
-	if (others > OTHERS_MAX)
-		res_doubt(
-			&p->doubts, false, "busy-machine",
-			"others used %.0f %% of the machine's CPU time, which "
-			"makes a handshake dearer: end them and run again",
-			100 * others);
-}
-
-static void limited_by(struct res_phase *p, const struct res_moments *m)
-{
-	char *to = p->limited_by;
-	size_t len = sizeof(p->limited_by);
-
-	if (m->ndrivers == 0)
-		snprintf(to, len, "the clients: no load of ours");
-	else if (m->sharing)
-		snprintf(to, len,
-			 "CPUs shared with the drivers (CPU per handshake is "
-			 "hardly affected)");
-	else if (p->busy_max >= BUSY_SATURATED)
-		snprintf(to, len, "workers (the busiest %.0f %% of its CPU)",
-			 100 * p->busy_max);
-	else if (p->driver_busy_max >= BUSY_SATURATED)
-		snprintf(to, len,
-			 "drivers (the busiest %.0f %% of its CPU, workers at "
-			 "most %.0f %%)",
-			 100 * p->driver_busy_max, 100 * p->busy_max);
-	else
-		snprintf(to, len,
-			 "unknown: nobody is saturated (workers at most "
-			 "%.0f %%, drivers %.0f %%); more connections?",
-			 100 * p->busy_max, 100 * p->driver_busy_max);
+	p->speed_ns = n > 0 ? (double)ctr(seg, &p->workers, CTR_ID_speed_ns) /
+				      (double)n
+			    : NAN;
 }
 
 int res_phase(struct res_phase *out, const struct shm_seg *seg,
@@ -347,18 +262,33 @@ int res_phase(struct res_phase *out, const struct shm_seg *seg,
 	smp_total(&out->drivers, seg, &out->measured, SHM_DRIVER);
 	balance(out, seg);
 	unattributed(out);
-	limited_by(out, m);
+	speed(out, seg);
+	if (m->slices != NULL)
+		out->slices = *m->slices;
+	out->facts = slc_judge(&out->slices);
 	check_identity(out, seg, m);
-	if (m->interrupted)
-		res_doubt(&out->doubts, false, "interrupted",
-			  "stopped after %.1f s of the window",
-			  (double)out->measured.taken_ns / 1e9);
-	if (phase != NULL) {
-		judge_machine(out);
-		judge_agreement(out);
-		judge_kind(out, seg);
-	}
 	return 0;
+}
+
+double res_reference_ns(const struct shm_seg *seg, const struct res_phase *p,
+			uint32_t n)
+{
+	uint64_t samples = 0, ns = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		samples += ctr(seg, &p[i].workers, CTR_ID_speed_samples);
+		ns += ctr(seg, &p[i].workers, CTR_ID_speed_ns);
+	}
+	return samples > 0 ? (double)ns / (double)samples : NAN;
+}
+
+double res_speed(const struct shm_seg *seg, const struct shm_snap *snap,
+		 double reference_ns)
+{
+	uint64_t n = ctr(seg, snap, CTR_ID_speed_samples);
+	uint64_t ns = ctr(seg, snap, CTR_ID_speed_ns);
+
+	return ns > 0 ? reference_ns * (double)n / (double)ns : NAN;
 }
 
 void res_phase_fini(struct res_phase *p)

@@ -15,6 +15,7 @@
 #define TERMINATOR_RES_H
 
 #include "config/cfg.h"
+#include "terminator/slc.h"
 #include "terminator/smp.h"
 
 #include <stdbool.h>
@@ -44,11 +45,22 @@ struct res_cost res_cost(const struct shm_seg *seg, const struct shm_snap *snap,
  * when one has all (Jain, Chiu, Hawe 1984). NaN when all are 0. */
 double res_jain(const uint64_t *x, uint32_t n);
 
-/* A named reason to distrust. `fatal`: there is no result at all. */
+/*
+ * A named reason to distrust, with what to do. A note is worth knowing and
+ * leaves the headline figure right; with a doubt it is not to be trusted (exit
+ * status 3); a fatal one means that there is no result at all (exit status 1).
+ */
+enum res_level {
+	RES_NOTE,
+	RES_DOUBT,
+	RES_FATAL
+};
+
 struct res_doubt {
 	char name[32];
 	char text[256];
-	bool fatal;
+	enum res_level level;
+	bool accepted; /* accept_doubt names it */
 };
 
 struct res_doubts {
@@ -56,9 +68,11 @@ struct res_doubts {
 	uint32_t n;
 };
 
-void res_doubt(struct res_doubts *d, bool fatal, const char *name,
+void res_doubt(struct res_doubts *d, enum res_level level, const char *name,
 	       const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 bool res_fatal(const struct res_doubts *d);
+/* The highest level among those that are not accepted; RES_NOTE for none. */
+enum res_level res_worst(const struct res_doubts *d);
 
 /* Both ends' own counts of the whole phase, from quiet to quiet. */
 struct res_agree {
@@ -82,7 +96,12 @@ struct res_phase {
 	double jain;
 	uint64_t min_hs, max_hs;	  /* of one worker */
 	double busy_max, driver_busy_max; /* share of a CPU, 0..1 */
-	char limited_by[160];
+	double machine_busy;		  /* share of all CPUs, 0..1 */
+	double speed_ns; /* mean sample of the core's speed; NaN without */
+	struct slc_facts facts;
+	struct slc slices;
+	const char *limit; /* one word: server, driver, ports, ... */
+	char limited_by[200];
 	struct res_doubts doubts;
 };
 
@@ -93,11 +112,24 @@ struct res_moments {
 	bool interrupted;
 	bool sharing; /* workers and drivers share CPUs */
 	uint32_t nworkers, ndrivers;
+	const struct slc *slices; /* NULL: none were taken */
 };
 
-/* 0, and the caller owns what is in *out (res_phase_fini()); or -ENOMEM. */
+/* 0, and the caller owns what is in *out (res_phase_fini()); or -ENOMEM. What
+ * it all means is vrd.h's to say. */
 int res_phase(struct res_phase *out, const struct shm_seg *seg,
 	      const struct cfg_phase *phase, const struct res_moments *m);
+/*
+ * The speed of a core as an index: mean CPU time of the reference work over the
+ * whole run, divided by the mean in `snap`. Above 1 the core was faster than on
+ * the run's average; CPU times multiplied by it are scaled to that average. NaN
+ * without samples.
+ */
+double res_reference_ns(const struct shm_seg *seg,
+			const struct res_phase *phase, uint32_t n);
+double res_speed(const struct shm_seg *seg, const struct shm_snap *snap,
+		 double reference_ns);
+
 void res_phase_fini(struct res_phase *phase);
 
 #endif

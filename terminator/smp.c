@@ -57,25 +57,55 @@ static void take_machine(struct smp *s)
 	fclose(f);
 }
 
-/* /proc/net/netstat has pairs of lines: names, then values in the same order.
- */
-static void take_overflows(struct smp *s)
+struct net_row {
+	const char *group, *name;
+	uint64_t *value;
+};
+
+/* These files have pairs of lines, "Group: names" and "Group: values". */
+static void take_pair(const struct net_row *row, size_t n, char *names,
+		      char *values)
 {
-	char names[4096], values[4096], *np, *vp, *n, *v;
-	FILE *f = fopen("/proc/net/netstat", "re");
+	char *np, *vp;
+	char *name = strtok_r(names, " \n", &np);
+	char *value = strtok_r(values, " \n", &vp);
+	const char *group = name;
+
+	for (; name != NULL && value != NULL;
+	     name = strtok_r(NULL, " \n", &np),
+	     value = strtok_r(NULL, " \n", &vp))
+		for (size_t i = 0; i < n; i++)
+			if (strcmp(row[i].group, group) == 0 &&
+			    strcmp(row[i].name, name) == 0)
+				*row[i].value = strtoull(value, NULL, 10);
+}
+
+static void take_file(const char *path, const struct net_row *row, size_t n)
+{
+	char names[4096], values[4096];
+	FILE *f = fopen(path, "re");
 
 	if (f == NULL)
 		return;
-	if (fgets(names, sizeof(names), f) != NULL &&
-	    fgets(values, sizeof(values), f) != NULL) {
-		n = strtok_r(names, " \n", &np);
-		v = strtok_r(values, " \n", &vp);
-		for (; n != NULL && v != NULL; n = strtok_r(NULL, " \n", &np),
-					       v = strtok_r(NULL, " \n", &vp))
-			if (strcmp(n, "ListenOverflows") == 0)
-				s->overflows = strtoull(v, NULL, 10);
-	}
+	while (fgets(names, sizeof(names), f) != NULL &&
+	       fgets(values, sizeof(values), f) != NULL)
+		take_pair(row, n, names, values);
 	fclose(f);
+}
+
+static void take_net(struct smp_net *net)
+{
+	const struct net_row ext[] = {
+		{"TcpExt:", "ListenOverflows", &net->listen_overflows},
+		{"TcpExt:", "ListenDrops", &net->listen_drops},
+		{"TcpExt:", "TCPTimeouts", &net->timeouts},
+	};
+	const struct net_row tcp[] = {
+		{"Tcp:", "RetransSegs", &net->retransmits},
+	};
+
+	take_file("/proc/net/netstat", ext, ARRAY_LEN(ext));
+	take_file("/proc/net/snmp", tcp, ARRAY_LEN(tcp));
 }
 
 void smp_take(struct smp *s, const struct shm_seg *seg, const struct kid *kids,
@@ -95,7 +125,7 @@ void smp_take(struct smp *s, const struct shm_seg *seg, const struct kid *kids,
 	}
 	s->master_ns = clk_process_cpu();
 	take_machine(s);
-	take_overflows(s);
+	take_net(&s->net);
 	s->taken_ns = clk_now();
 }
 
@@ -114,7 +144,13 @@ void smp_diff(struct smp *out, const struct shm_seg *seg,
 	out->master_ns = later->master_ns - earlier->master_ns;
 	out->machine_ns = later->machine_ns - earlier->machine_ns;
 	out->steal_ns = later->steal_ns - earlier->steal_ns;
-	out->overflows = later->overflows - earlier->overflows;
+	out->net.listen_overflows =
+		later->net.listen_overflows - earlier->net.listen_overflows;
+	out->net.listen_drops =
+		later->net.listen_drops - earlier->net.listen_drops;
+	out->net.timeouts = later->net.timeouts - earlier->net.timeouts;
+	out->net.retransmits =
+		later->net.retransmits - earlier->net.retransmits;
 }
 
 void smp_total(struct shm_snap *out, const struct shm_seg *seg,

@@ -11,6 +11,16 @@
 
 #include <stdint.h>
 
+/* The kernel's own counts, of the whole network namespace. */
+struct smp_net {
+	/* A full accept queue refused a connection. */
+	uint64_t listen_overflows;
+	/* A SYN or connection was dropped at a listener, for that or else. */
+	uint64_t listen_drops;
+	uint64_t timeouts;    /* retransmission timers that ran out */
+	uint64_t retransmits; /* segments sent again */
+};
+
 struct smp {
 	uint32_t n;	       /* slots */
 	uint64_t taken_ns;     /* clk_now() */
@@ -19,7 +29,7 @@ struct smp {
 	uint64_t master_ns;    /* CPU of the master */
 	uint64_t machine_ns;   /* busy time of all CPUs (/proc/stat) */
 	uint64_t steal_ns;     /* time the hypervisor gave to others */
-	uint64_t overflows;    /* TcpExt ListenOverflows + ListenDrops */
+	struct smp_net net;
 };
 
 /* 0 or -ENOMEM; ends with smp_fini(). */

@@ -209,6 +209,33 @@ static void single_table(const struct tbl *t, const struct res_phase *p)
 
 /* ---- head and foot ---- */
 
+#define WIDTH  100
+#define INDENT 10 /* of lines that go on */
+#define LABEL  9
+
+/* Words from column `at` on, folded so that none reaches beyond WIDTH. */
+static void fold(const struct tbl *t, const char *text, size_t at)
+{
+	bool first = true;
+
+	while (*text != '\0') {
+		size_t len = strcspn(text, " ");
+		char word[128];
+
+		snprintf(word, sizeof(word), "%.*s", (int)len, text);
+		if (at + 1 + fmt_columns(word) > WIDTH) {
+			fprintf(t->out, "\n%*s", INDENT, "");
+			at = INDENT;
+			first = true;
+		}
+		fprintf(t->out, "%s%s", first ? "" : " ", word);
+		at += fmt_columns(word) + (first ? 0 : 1);
+		first = false;
+		text += len + (text[len] == ' ' ? 1 : 0);
+	}
+	fputc('\n', t->out);
+}
+
 /* What was really negotiated, by the workers' counts. */
 static const char *version_of(const struct tbl *t)
 {
@@ -318,6 +345,33 @@ static void other_cpu(const struct tbl *t)
 		"others", fmt_fixed(b, 100 * worst, 1));
 }
 
+/* The speed of the cores, and costs as if it had been the same throughout. */
+static void speeds(const struct tbl *t)
+{
+	const struct mst_report *r = t->report;
+	double ref = res_reference_ns(t->seg, r->phase, r->nphase);
+	char b[FMT_LEN], c[FMT_LEN];
+
+	for (uint32_t i = 0; i < r->nphase; i++) {
+		const struct res_phase *p = &r->phase[i];
+		double speed = res_speed(t->seg, &p->workers, ref);
+		bool resumed = p->cfg != NULL &&
+			       p->cfg->handshake == CFG_HANDSHAKE_RESUMED;
+		struct res_cost k =
+			total_of(t, p, false, resumed ? RES_RESUMED : RES_FULL);
+
+		if (!isfinite(speed) || p->cfg == NULL || !is_result(p))
+			continue;
+		fprintf(t->out,
+			"%-9s%s: cores at %s %% of the run's mean speed; "
+			"scaled to it %s %s per handshake\n",
+			i == 0 ? "speed" : "", p->cfg->name,
+			fmt_fixed(b, 100 * speed, 0),
+			ns_cell(c, k.whole_ns * speed, false),
+			sign(t, "µs", "us"));
+	}
+}
+
 static void limits(const struct tbl *t)
 {
 	const char *last = NULL;
@@ -327,37 +381,18 @@ static void limits(const struct tbl *t)
 
 		if (last != NULL && strcmp(last, p->limited_by) == 0)
 			continue;
-		fprintf(t->out, "%-9slimited by %s\n",
-			last == NULL ? "rates" : "", p->limited_by);
+		fprintf(t->out, "%-*slimited by ", LABEL,
+			last == NULL ? "rates" : "");
+		fold(t, p->limited_by, LABEL + 11);
 		last = p->limited_by;
 	}
 }
 
-#define WIDTH  100
-#define INDENT 10
-
-/* Words from column `at` on, folded so that none reaches beyond WIDTH. */
-static void fold(const struct tbl *t, const char *text, size_t at)
-{
-	bool first = true;
-
-	while (*text != '\0') {
-		size_t len = strcspn(text, " ");
-		char word[128];
-
-		snprintf(word, sizeof(word), "%.*s", (int)len, text);
-		if (at + 1 + fmt_columns(word) > WIDTH) {
-			fprintf(t->out, "\n%*s", INDENT, "");
-			at = INDENT;
-			first = true;
-		}
-		fprintf(t->out, "%s%s", first ? "" : " ", word);
-		at += fmt_columns(word) + (first ? 0 : 1);
-		first = false;
-		text += len + (text[len] == ' ' ? 1 : 0);
-	}
-	fputc('\n', t->out);
-}
+static const char *const words[] = {
+	[RES_NOTE] = "note", [RES_DOUBT] = "doubt", [RES_FATAL] = "NO RESULT"};
+static const char *const colours[] = {[RES_NOTE] = "\033[36m",
+				      [RES_DOUBT] = "\033[33m",
+				      [RES_FATAL] = "\033[31m"};
 
 static void doubts_of(const struct tbl *t, const char *where,
 		      const struct res_doubts *d)
@@ -366,8 +401,8 @@ static void doubts_of(const struct tbl *t, const char *where,
 		const struct res_doubt *r = &d->item[i];
 		char line[sizeof(r->text) + sizeof(r->name) + SHM_NAME_MAX + 8];
 
-		paint(t, r->fatal ? "\033[31m" : "\033[33m");
-		fprintf(t->out, "%-10s", r->fatal ? "NO RESULT" : "doubt");
+		paint(t, colours[r->level]);
+		fprintf(t->out, "%-10s", words[r->level]);
 		paint(t, "\033[0m");
 		snprintf(line, sizeof(line), "%s%s%s: %s", where,
 			 where[0] != '\0' ? ": " : "", r->name, r->text);
@@ -440,6 +475,7 @@ void tbl_print(FILE *out, const struct mst *mst, const struct cfg *cfg,
 	head(&t);
 	tables(&t);
 	checks(&t);
+	speeds(&t);
 	limits(&t);
 	other_cpu(&t);
 	doubts(&t);

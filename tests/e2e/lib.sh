@@ -287,7 +287,8 @@ measure()
 	RESULT=$(printf '%s\n' results/*/result.json | tail -n 1)
 	[ -s "$RESULT" ] || fail "no result in results/"
 	json "$RESULT" '[.doubts[].name, .phases[].doubts[].name] -
-		["busy-machine", "few-handshakes"] == []'
+		["busy-machine", "few-handshakes", "unsteady", "core-speed",
+		"noisy-neighbour", "worker-stalled"] == []'
 	no_segment
 }
 
