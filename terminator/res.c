@@ -10,6 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Fewer samples of a core's speed do not make a mean. */
+#define SAMPLES_MIN 4
+
 struct res_cost res_cost(const struct shm_seg *seg, const struct shm_snap *snap,
 			 uint64_t cpu_ns, uint64_t window_ns,
 			 enum res_kind kind)
@@ -22,6 +25,7 @@ struct res_cost res_cost(const struct shm_seg *seg, const struct shm_snap *snap,
 	uint64_t cfailed = shm_snap_ctr(seg, snap, CTR_ID_crypto_failed_ns);
 	uint64_t all = nfull + nresumed + shm_snap_failed(seg, snap);
 	uint64_t speed = shm_snap_ctr(seg, snap, CTR_ID_speed_ns);
+	uint64_t samples = shm_snap_ctr(seg, snap, CTR_ID_speed_samples);
 	double rest =
 		(double)cpu_ns - (double)(cfull + cresumed + cfailed + speed);
 	const struct hist_view *time = shm_snap_hist(
@@ -35,6 +39,8 @@ struct res_cost res_cost(const struct shm_seg *seg, const struct shm_snap *snap,
 			     .p99_ns = NAN,
 			     .core_per_s = NAN};
 
+	c.sample_ns =
+		samples >= SAMPLES_MIN ? (double)speed / (double)samples : NAN;
 	if (c.n == 0 || window_ns == 0)
 		return c;
 	c.per_s = (double)c.n * 1e9 / (double)window_ns;
@@ -47,6 +53,14 @@ struct res_cost res_cost(const struct shm_seg *seg, const struct shm_snap *snap,
 		c.p99_ns = (double)hist_percentile(time, 99);
 	}
 	return c;
+}
+
+double res_saved(const struct res_cost *f, const struct res_cost *r)
+{
+	double ratio = r->whole_ns / f->whole_ns;
+	double speed = f->sample_ns / r->sample_ns;
+
+	return 1 - (isfinite(speed) ? ratio * speed : ratio);
 }
 
 double res_jain(const uint64_t *x, uint32_t n)

@@ -29,6 +29,7 @@ struct res_cost {
 	double crypto_ns;      /* CPU in the TLS library per handshake */
 	double p50_ns, p99_ns; /* wall time of the handshake at this end */
 	double core_per_s;
+	double sample_ns; /* mean sample of the core's speed; NaN: too few */
 };
 
 enum res_kind {
@@ -40,6 +41,13 @@ enum res_kind {
 struct res_cost res_cost(const struct shm_seg *seg, const struct shm_snap *snap,
 			 uint64_t cpu_ns, uint64_t window_ns,
 			 enum res_kind kind);
+
+/*
+ * Share of the CPU of a full handshake that a resumed one saves, 0..1. Both are
+ * first scaled to the same core speed, where both have samples of it. NaN
+ * without one of them.
+ */
+double res_saved(const struct res_cost *full, const struct res_cost *resumed);
 
 /* Jain's fairness index, (sum x)^2 / (n sum x^2): 1 when all are equal, 1/n
  * when one has all (Jain, Chiu, Hawe 1984). NaN when all are 0. */

@@ -70,7 +70,7 @@ static void saved(const struct tbl *t, const struct res_cost *f,
 		  const struct res_cost *r)
 {
 	char b[FMT_LEN], text[FMT_LEN + 4];
-	double share = 100 * (1 - r->whole_ns / f->whole_ns);
+	double share = 100 * res_saved(f, r);
 
 	snprintf(text, sizeof(text), "%s %%", fmt_fixed(b, share, 0));
 	cell(t, isfinite(share) ? text : "n/a", 6);
