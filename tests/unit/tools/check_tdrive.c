@@ -460,7 +460,7 @@ static void histograms_agree(const struct report_take *t)
 	for (uint32_t i = 0; i < HIST_IDS; i++) {
 		const struct ctr_desc *d = &ctr_descs[CTR_IDS + i];
 
-		if ((d->role & CTR_DRIVER) != 0)
+		if ((d->role & CTR_DRIVER) != 0 && strcmp(d->counter, "-") != 0)
 			ck_assert_uint_eq(hist_count(&t->hist[i]),
 					  value(t, d->counter));
 	}
