@@ -713,6 +713,23 @@ int mst_open(struct mst **out, const struct cfg *cfg, bool progress, char *err)
 	return 0;
 }
 
+/* Three descriptors a child, one a listener, and some twenty more. */
+static void explain_start(struct mst *m, int rc)
+{
+	struct rlimit rl = {0};
+
+	getrlimit(RLIMIT_NOFILE, &rl);
+	if (rc == -EMFILE)
+		mst_fail(m,
+			 "a child cannot be started: %u workers and %u drivers "
+			 "need about %u file descriptors here, the hard limit "
+			 "is %llu: raise it (ulimit -Hn)",
+			 m->plan.nworkers, m->plan.ndrivers, 20 + 4 * m->nkids,
+			 (unsigned long long)rl.rlim_max);
+	else
+		mst_fail(m, "a child cannot be started: %s", strerror(-rc));
+}
+
 int mst_run(struct mst *m, struct mst_report *report, char *err)
 {
 	int rc = 0;
@@ -728,7 +745,7 @@ int mst_run(struct mst *m, struct mst_report *report, char *err)
 	for (uint32_t i = 0; rc == 0 && i < m->nkids; i++)
 		rc = start_kid(m, &m->kids[i]);
 	if (rc < 0)
-		mst_fail(m, "a child cannot be started: %s", strerror(-rc));
+		explain_start(m, rc);
 	rc = loop(m);
 	prg_clear(m);
 	if (rc < 0)
