@@ -75,6 +75,11 @@ static void on_error(struct acc *acc, struct env *env, struct acc_listener *l,
 		count(env, &env->slot->ctr.accept_no_fd);
 		wait_a_while(acc, env, l, true);
 		return;
+	case ENOMEM: /* these pass, sooner or later */
+	case ENOBUFS:
+		count(env, &env->slot->ctr.accept_errors);
+		wait_a_while(acc, env, l, true);
+		return;
 	case ECONNABORTED: /* these are the connection's, not the listener's */
 	case EPROTO:
 	case EINTR:

@@ -122,8 +122,8 @@ static int setup_buffers(struct ur *r)
 	if (rc < 0)
 		goto fail_bufs;
 	io_uring_buf_ring_init(r->buf_ring);
-	for (uint16_t i = 0; i < r->size.buffers; i++)
-		buf_add(r, i, i);
+	for (uint32_t i = 0; i < r->size.buffers; i++)
+		buf_add(r, (uint16_t)i, (int)i);
 	io_uring_buf_ring_advance(r->buf_ring, (int)r->size.buffers);
 	return 0;
 fail_bufs:

@@ -132,6 +132,18 @@ START_TEST(a_connection_answers_requests_one_after_the_other)
 }
 END_TEST
 
+/* Nothing has gone out for a while: the worker waits for the client. */
+static void await_standstill(void)
+{
+	uint64_t before, now = value(&rig, CTR_ID_bytes_out);
+
+	do {
+		before = now;
+		poll(NULL, 0, 100);
+		now = value(&rig, CTR_ID_bytes_out);
+	} while (now != before || now == 0);
+}
+
 /* More requests at once than answers fit: the rest waits its turn. */
 START_TEST(many_pipelined_requests_are_all_answered)
 {
@@ -141,20 +153,17 @@ START_TEST(many_pipelined_requests_are_all_answered)
 	size_t len = strlen(GET_ROOT);
 	char *all = malloc(N * len);
 	SSL *ssl;
-	pid_t pid;
 
 	rig_init(&rig);
+	rig.cfg.terminator.respond.body = 20000;
 	rig_start(&rig);
 	for (size_t i = 0; i < N; i++)
 		memcpy(all + i * len, GET_ROOT, len);
 	ssl = visit(&rig);
 	say_n(ssl, all, N * len);
-	/* Nothing is read until the worker has had to stop. */
-	pid = fork();
-	ck_assert_int_ge(pid, 0);
-	if (pid == 0)
-		_exit(0);
-	waitpid(pid, NULL, 0);
+	await_standstill();
+	ck_assert_uint_gt(value(&rig, CTR_ID_requests), 0);
+	ck_assert_uint_lt(value(&rig, CTR_ID_requests), N);
 	for (int i = 0; i < N; i++)
 		ck_assert_int_eq(hear_answer(ssl, false), 200);
 	leave(ssl);
@@ -492,8 +501,8 @@ START_TEST(what_is_not_tls_is_refused)
 		"GET / HTTP/1.1\r\nHost: a\r\n\r\n",
 		"SSH-2.0-OpenSSH_9.2\r\n",
 		"\x16\x03\x01\xff\xff\x01",
-		"\x80\x2e\x01\x03\x01 a ClientHello as of SSL 2, "
-		"were it only one that made any sense",
+		"\x80\x2e\x01\x03\x01 as SSL 2 would say it, were it any sense "
+		"at all",
 	};
 	char buf[256];
 
