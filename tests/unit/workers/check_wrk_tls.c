@@ -501,8 +501,8 @@ START_TEST(what_is_not_tls_is_refused)
 		"GET / HTTP/1.1\r\nHost: a\r\n\r\n",
 		"SSH-2.0-OpenSSH_9.2\r\n",
 		"\x16\x03\x01\xff\xff\x01",
-		"\x80\x2e\x01\x03\x01 as SSL 2 would say it, were it any sense "
-		"at all",
+		("\x80\x2e\x01\x03\x01 as SSL 2 would say it, were it any "
+		 "sense at all"),
 	};
 	char buf[256];
 
