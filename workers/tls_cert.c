@@ -206,8 +206,8 @@ static X509 *make_leaf(EVP_PKEY *key, X509 *ca, EVP_PKEY *ca_key)
 static int to_pem(X509 *first, STACK_OF(X509) * more, char **out, size_t *len)
 {
 	BIO *bio = BIO_new(BIO_s_mem());
-	char *data;
-	long n;
+	char *data, *text;
+	size_t n;
 	int rc = -ENOMEM;
 
 	if (bio == NULL)
@@ -217,11 +217,15 @@ static int to_pem(X509 *first, STACK_OF(X509) * more, char **out, size_t *len)
 	for (int i = 0; i < sk_X509_num(more); i++)
 		if (PEM_write_bio_X509(bio, sk_X509_value(more, i)) != 1)
 			goto done;
-	n = BIO_get_mem_data(bio, &data);
-	*out = strndup(data, (size_t)n);
-	*len = (size_t)n;
-	if (*out != NULL)
-		rc = 0;
+	n = (size_t)BIO_get_mem_data(bio, &data);
+	text = malloc(n + 1);
+	if (text == NULL)
+		goto done;
+	memcpy(text, data, n);
+	text[n] = '\0';
+	*out = text;
+	*len = n;
+	rc = 0;
 done:
 	BIO_free(bio);
 	return rc;

@@ -145,6 +145,7 @@ static enum tls_cause cause_of(unsigned long e)
 	case SSL_R_VERSION_TOO_HIGH:
 	case SSL_R_NO_PROTOCOLS_AVAILABLE:
 	case SSL_R_NO_SHARED_GROUPS:
+	case SSL_R_WRONG_CURVE: /* of a client's certificate, in TLS 1.2 */
 	case SSL_R_NO_SUITABLE_KEY_SHARE:
 	case SSL_R_NO_SUITABLE_GROUPS:
 	case SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM:

@@ -86,7 +86,7 @@ enum tls_status tls_conn_handshake(struct tls_conn *conn);
 /* TLS_OK with *got > 0; TLS_EOF: the peer said close_notify. */
 enum tls_status tls_conn_read(struct tls_conn *conn, void *buf, size_t cap,
 			      size_t *got);
-/* TLS_OK with *done > 0 bytes taken (at most one record of 16 KiB). After
+/* TLS_OK with *done > 0 bytes taken (fewer than `len` at times). After
  * TLS_AGAIN the same bytes must be offered again. */
 enum tls_status tls_conn_write(struct tls_conn *conn, const void *buf,
 			       size_t len, size_t *done);

@@ -2,8 +2,6 @@
 /* A handshake of our own at start, in memory: see tls_int.h. */
 #include "workers/tls_int.h"
 
-#include "shm/base.h"
-
 #include <errno.h>
 #include <openssl/err.h>
 #include <stdio.h>
@@ -27,15 +25,26 @@ struct trial {
 
 /* ---- a client that takes everything ---- */
 
-/*
- * The scenario's groups, and the usual curves of certificates: in TLS 1.2 a
- * client takes only a certificate whose curve it names. OpenSSL refuses a list
- * with a group twice, and keeps the one before.
- */
-static bool set_groups(SSL_CTX *ctx, const struct cfg *cfg)
+/* Adds a group unless it is there: OpenSSL refuses a list that has one twice,
+ * and keeps the one before. */
+static void add_group(SSL_CTX *ctx, char *text, size_t cap, const char *group)
 {
-	static const char *const curves[] = {"P-256", "P-384", "P-521"};
-	char text[1024] = "";
+	size_t n = strlen(text);
+
+	if (n + strlen(group) + 2 > cap)
+		return;
+	snprintf(text + n, cap - n, ":%s", group);
+	if (SSL_CTX_set1_groups_list(ctx, text) != 1)
+		text[n] = '\0';
+}
+
+/*
+ * The scenario's groups, and curves of certificates: in TLS 1.2 a client takes
+ * only a certificate whose curve it names.
+ */
+static bool set_groups(SSL_CTX *ctx, const struct cfg *cfg, EVP_PKEY *key)
+{
+	char text[1024] = "", own[64] = "P-256";
 	size_t n = 0;
 	bool ok = false;
 
@@ -45,27 +54,24 @@ static bool set_groups(SSL_CTX *ctx, const struct cfg *cfg)
 				      cfg->tls.groups.item[i]);
 	if (n < sizeof(text))
 		ok = SSL_CTX_set1_groups_list(ctx, text) == 1;
-	for (size_t i = 0; ok && i < ARRAY_LEN(curves); i++) {
-		size_t more = n;
-
-		if (n + 10 < sizeof(text))
-			more += (size_t)snprintf(text + n, 10, ":%s",
-						 curves[i]);
-		if (SSL_CTX_set1_groups_list(ctx, text) == 1)
-			n = more;
-		text[n] = '\0';
+	if (ok) {
+		(void)EVP_PKEY_get_group_name(key, own, sizeof(own), NULL);
+		add_group(ctx, text, sizeof(text), own);
+		add_group(ctx, text, sizeof(text), "P-256");
+		add_group(ctx, text, sizeof(text), "P-384");
+		add_group(ctx, text, sizeof(text), "P-521");
 	}
 	ERR_clear_error();
 	return ok;
 }
 
-static SSL *new_client(const struct cfg *cfg, int version)
+static SSL *new_client(const struct cfg *cfg, EVP_PKEY *key, int version)
 {
 	SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
 	char *suites = tls_opt_suites13(cfg);
 	SSL *ssl = NULL;
 
-	if (ctx != NULL && suites != NULL && set_groups(ctx, cfg) &&
+	if (ctx != NULL && suites != NULL && set_groups(ctx, cfg, key) &&
 	    SSL_CTX_set_min_proto_version(ctx, version) == 1 &&
 	    SSL_CTX_set_max_proto_version(ctx, version) == 1 &&
 	    SSL_CTX_set_ciphersuites(ctx, suites) == 1 &&
@@ -94,7 +100,7 @@ static int init(struct trial *t, struct tls_srv *srv, const struct cfg *cfg,
 	t->status = TLS_AGAIN;
 	t->out.data = malloc(ROOM);
 	t->out.cap = ROOM;
-	t->client = new_client(cfg, version);
+	t->client = new_client(cfg, srv->cert.key, version);
 	t->to_client = BIO_new(BIO_s_mem());
 	t->sent = BIO_new(BIO_s_mem());
 	t->server = tls_conn_new(srv, &t->out);
@@ -156,7 +162,7 @@ static int try_version(struct tls_srv *srv, const struct cfg *cfg, int version,
 		       const char *name, char *err, size_t len)
 {
 	struct trial t;
-	const char *why = NULL;
+	const char *why;
 	int rc = init(&t, srv, cfg, version);
 
 	if (rc < 0)
