@@ -37,18 +37,18 @@ static int read_affinity(struct plan_cpus *out)
 	return rc;
 }
 
-/* "1.5", "2" */
+/* "1.5", "2", "0.333": no printf of a double, which asks the locale. */
 static void quota_text(char *buf, size_t len, double quota)
 {
-	uint64_t hundredths = (uint64_t)(quota * 100 + 0.5);
+	unsigned long long thousandths =
+		(unsigned long long)(quota * 1000 + 0.5);
+	char frac[8];
+	size_t n = (size_t)snprintf(frac, sizeof(frac), ".%03u",
+				    (unsigned)(thousandths % 1000));
 
-	if (hundredths % 100 == 0)
-		snprintf(buf, len, "%llu",
-			 (unsigned long long)(hundredths / 100));
-	else
-		snprintf(buf, len, "%llu.%02llu",
-			 (unsigned long long)(hundredths / 100),
-			 (unsigned long long)(hundredths % 100));
+	while (frac[n - 1] == '0')
+		frac[--n] = '\0';
+	snprintf(buf, len, "%llu%s", thousandths / 1000, n > 1 ? frac : "");
 }
 
 static void explain(struct plan_cpus *out, const struct cgroup *group)
