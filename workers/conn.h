@@ -92,6 +92,7 @@ struct conn {
 	struct tls_conn *tls; /* owns; NULL until the first byte */
 	uint64_t accepted_ns;
 	uint64_t crypto_ns; /* CPU time in the TLS library, handshake only */
+	uint64_t hs_bytes;  /* received until the handshake ended */
 
 	struct buf_chain out;	/* records to send; its front may be on loan */
 	struct buf_chain raw;	/* received, not yet given to TLS */

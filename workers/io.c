@@ -170,6 +170,19 @@ static void finish_broken(struct env *env, struct conn *c)
 	to_flush(env, c, CONN_WHY_TLS);
 }
 
+/* Bytes both ways, and what was agreed on: inside the event. */
+static void count_agreed(struct conn *c, struct ctr_block *ctr)
+{
+	struct tls_agreed agreed = tls_conn_agreed(c->tls, ctr);
+
+	ctr_add(&ctr->hs_bytes_in, c->hs_bytes - tls_conn_left(c->tls));
+	ctr_add(&ctr->hs_bytes_out, c->sent + c->out.bytes);
+	ctr_add(agreed.group, 1);
+	ctr_add(agreed.suite, 1);
+	if (agreed.sig != NULL)
+		ctr_add(agreed.sig, 1);
+}
+
 static void handshake_done(struct env *env, struct conn *c)
 {
 	struct ctr_block *ctr = &env->slot->ctr;
@@ -186,6 +199,7 @@ static void handshake_done(struct env *env, struct conn *c)
 	ctr_add(resumed ? &ctr->crypto_resumed_ns : &ctr->crypto_full_ns,
 		c->crypto_ns);
 	ctr_add(tls13 ? &ctr->hs_tls13 : &ctr->hs_tls12, 1);
+	count_agreed(c, ctr);
 	count_tls(env);
 	ctr_add(resumed ? &ctr->hs_resumed : &ctr->hs_full, 1);
 	conn_set_state(c, CONN_OPEN, ctr);
@@ -225,7 +239,10 @@ static void handshake(struct env *env, struct conn *c, const uint8_t *p,
 {
 	struct ctr_block *ctr = &env->slot->ctr;
 	uint64_t before = clk_thread_cpu();
-	enum tls_status rc = handshake_feed(env, c, p, n);
+	enum tls_status rc;
+
+	c->hs_bytes += n;
+	rc = handshake_feed(env, c, p, n);
 
 	c->crypto_ns += clk_thread_cpu() - before;
 	switch (rc) {

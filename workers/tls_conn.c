@@ -260,6 +260,71 @@ enum tls_version tls_conn_version(const struct tls_conn *c)
 						     : TLS_VERSION_12;
 }
 
+/* Of the TLS supported-groups registry: what OpenSSL has no NID for. */
+#define UNKNOWN_NID    0x1000000
+#define X25519MLKEM768 0x11ec
+
+static _Atomic uint64_t *group_of(SSL *ssl, struct ctr_block *ctr)
+{
+	switch (SSL_get_negotiated_group(ssl)) {
+	case NID_X25519:
+		return &ctr->group_x25519;
+	case NID_X9_62_prime256v1:
+		return &ctr->group_p256;
+	case NID_secp384r1:
+		return &ctr->group_p384;
+	case UNKNOWN_NID | X25519MLKEM768:
+		return &ctr->group_hybrid;
+	default:
+		return &ctr->group_other;
+	}
+}
+
+static _Atomic uint64_t *suite_of(SSL *ssl, struct ctr_block *ctr)
+{
+	switch (SSL_CIPHER_get_cipher_nid(SSL_get_current_cipher(ssl))) {
+	case NID_aes_128_gcm:
+		return &ctr->suite_aes128;
+	case NID_aes_256_gcm:
+		return &ctr->suite_aes256;
+	case NID_chacha20_poly1305:
+		return &ctr->suite_chacha;
+	default:
+		return &ctr->suite_other;
+	}
+}
+
+static _Atomic uint64_t *sig_of(SSL *ssl, struct ctr_block *ctr)
+{
+	int type = NID_undef, digest = NID_undef;
+
+	SSL_get_signature_type_nid(ssl, &type);
+	SSL_get_signature_nid(ssl, &digest);
+	switch (type) {
+	case EVP_PKEY_EC:
+		return digest == NID_sha256   ? &ctr->sig_ecdsa_p256
+		       : digest == NID_sha384 ? &ctr->sig_ecdsa_p384
+					      : &ctr->sig_other;
+	case EVP_PKEY_ED25519:
+		return &ctr->sig_ed25519;
+	case EVP_PKEY_RSA_PSS:
+		return &ctr->sig_rsa_pss;
+	case EVP_PKEY_RSA:
+		return &ctr->sig_rsa_pkcs1;
+	default:
+		return &ctr->sig_other;
+	}
+}
+
+struct tls_agreed tls_conn_agreed(const struct tls_conn *c,
+				  struct ctr_block *ctr)
+{
+	return (struct tls_agreed){
+		.group = group_of(c->ssl, ctr),
+		.suite = suite_of(c->ssl, ctr),
+		.sig = tls_conn_resumed(c) ? NULL : sig_of(c->ssl, ctr)};
+}
+
 enum tls_cause tls_conn_cause(const struct tls_conn *c)
 {
 	return c->cause;

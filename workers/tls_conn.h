@@ -101,6 +101,17 @@ size_t tls_conn_pending(const struct tls_conn *conn);
 /* After the handshake. */
 bool tls_conn_resumed(const struct tls_conn *conn);
 enum tls_version tls_conn_version(const struct tls_conn *conn);
+/*
+ * What a handshake agreed on, as groups of counters: each points at the member
+ * of `ctr` to raise. Borrowed from `ctr`; `sig` is NULL for a resumed one, in
+ * which the server signs nothing.
+ */
+struct tls_agreed {
+	_Atomic uint64_t *group, *suite, *sig;
+};
+struct tls_agreed tls_conn_agreed(const struct tls_conn *conn,
+				  struct ctr_block *ctr);
+
 /* After TLS_ERR. */
 enum tls_cause tls_conn_cause(const struct tls_conn *conn);
 
