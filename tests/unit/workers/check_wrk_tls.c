@@ -565,6 +565,124 @@ START_TEST(a_damaged_record_after_the_handshake_is_a_tls_error)
 }
 END_TEST
 
+/* ---- a storm ---- */
+
+/* Numbers that are the same in every run (a linear congruence). */
+static uint32_t dice;
+
+static uint32_t roll(uint32_t sides)
+{
+	dice = dice * 1664525 + 1013904223;
+	return (dice >> 8) % sides;
+}
+
+/* A client whose socket does not block, in whatever state it got to. */
+struct rude {
+	SSL *ssl; /* owns; NULL: no client here */
+	int fd;
+};
+
+/* Every other one shakes hands first, so that there are some in any weather. */
+static void rude_begin(struct rude *r)
+{
+	if (roll(2) == 0) {
+		r->ssl = visit(&rig);
+		r->fd = SSL_get_fd(r->ssl);
+	} else {
+		r->fd = dial(&rig);
+		r->ssl = SSL_new(rig.client);
+		SSL_set_fd(r->ssl, r->fd);
+		SSL_set_connect_state(r->ssl);
+	}
+	ck_assert_int_ge(fcntl(r->fd, F_SETFL, O_NONBLOCK), 0);
+}
+
+static void rude_end(struct rude *r)
+{
+	if (roll(2) == 0)
+		SSL_shutdown(r->ssl);
+	SSL_free(r->ssl);
+	r->ssl = NULL;
+	if (roll(2) == 0)
+		hang_up_hard(r->fd);
+	else
+		close(r->fd);
+}
+
+/* One thing that a client may do, at any time; failures are the point. */
+static void rude_act(struct rude *r)
+{
+	static const char *const texts[] = {
+		GET_ROOT GET_ROOT GET_ROOT,
+		"GET /bytes/300000 HTTP/1.1\r\nHost: a\r\n\r\n",
+		"PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 99\r\n\r\n",
+		"nonsense\r\n\r\n",
+		"GET / HTTP/1.0\r\n\r\n",
+		"G",
+	};
+	const char *text = texts[roll(ARRAY_LEN(texts))];
+	char buf[20000];
+
+	switch (roll(6)) {
+	case 0:
+		SSL_write(r->ssl, text, (int)strlen(text));
+		break;
+	case 1:
+		SSL_shutdown(r->ssl);
+		break;
+	case 2:
+		send(r->fd, text, strlen(text), 0); /* not TLS */
+		break;
+	case 3:
+		shutdown(r->fd, SHUT_WR);
+		break;
+	default:
+		SSL_read(r->ssl, buf, (int)(1 + roll(sizeof(buf))));
+		break;
+	}
+	ERR_clear_error();
+}
+
+START_TEST(a_storm_of_rude_clients_leaves_nothing_behind)
+{
+	enum {
+		CLIENTS = 50
+	};
+	int acts = under_valgrind() ? 1000 : 5000;
+	struct rude rude[CLIENTS] = {0};
+	SSL *ssl;
+
+	rig_init(&rig);
+	rig.cfg.terminator.handshake_timeout = 5 * NS_PER_S;
+	rig.cfg.terminator.idle_timeout = 200 * NS_PER_MS;
+	rig_start(&rig);
+	dice = (uint32_t)_i;
+	for (int i = 0; i < acts; i++) {
+		struct rude *r = &rude[roll(CLIENTS)];
+
+		if (r->ssl == NULL)
+			rude_begin(r);
+		else if (roll(10) == 0)
+			rude_end(r);
+		else
+			rude_act(r);
+		if (i % 100 == 0)
+			value(&rig, CTR_ID_conn_open); /* the identity */
+	}
+	for (int i = 0; i < CLIENTS; i++) {
+		if (rude[i].ssl != NULL)
+			rude_end(&rude[i]);
+	}
+	await(&rig, CTR_ID_conn_open, 0);
+	ck_assert_uint_gt(value(&rig, CTR_ID_hs_full), 10);
+	ssl = visit(&rig);
+	say(ssl, GET_ROOT);
+	ck_assert_int_eq(hear_answer(ssl, false), 200);
+	leave(ssl);
+	rig_stop(&rig);
+}
+END_TEST
+
 /* ---- limits ---- */
 
 START_TEST(without_descriptors_it_waits_and_then_goes_on)
@@ -986,6 +1104,8 @@ static TCase *refuses(void)
 	tcase_add_test(t, what_is_not_tls_is_refused);
 	tcase_add_test(t, a_client_without_a_common_group_hears_an_alert);
 	tcase_add_test(t, a_damaged_record_after_the_handshake_is_a_tls_error);
+	tcase_add_loop_test(t, a_storm_of_rude_clients_leaves_nothing_behind, 0,
+			    4);
 	tcase_add_test(
 		t, a_listener_that_cannot_accept_ends_the_worker_with_a_reason);
 	tcase_add_test(t, a_cpu_that_is_not_there_is_refused_with_a_reason);
