@@ -214,8 +214,10 @@ static enum tls_status handshake_step(struct env *env, struct conn *c)
 	enum tls_status rc;
 
 	do {
-		if (give_room(env, c) < 0)
+		if (give_room(env, c) < 0) {
+			tls_conn_free(&c->tls); /* as if never made: internal */
 			return TLS_ERR;
+		}
 		rc = tls_conn_handshake(c->tls);
 	} while (took_room(env, c, rc));
 	return rc;

@@ -543,6 +543,28 @@ START_TEST(a_client_without_a_common_group_hears_an_alert)
 }
 END_TEST
 
+/* It does not know our CA, and says so while the handshake is under way. */
+START_TEST(a_client_that_does_not_trust_us_is_counted_as_an_alert)
+{
+	X509_STORE *none = X509_STORE_new();
+	SSL *ssl;
+	int fd;
+
+	rig_init(&rig);
+	rig_start(&rig);
+	SSL_CTX_set_cert_store(rig.client, none);
+	SSL_CTX_set_max_proto_version(rig.client, versions[_i]);
+	fd = dial(&rig);
+	ssl = SSL_new(rig.client);
+	SSL_set_fd(ssl, fd);
+	ck_assert_int_eq(SSL_connect(ssl), -1);
+	SSL_free(ssl);
+	await(&rig, CTR_ID_failed_alert, 1);
+	close(fd);
+	rig_stop(&rig);
+}
+END_TEST
+
 START_TEST(a_damaged_record_after_the_handshake_is_a_tls_error)
 {
 	SSL *ssl;
@@ -847,6 +869,44 @@ START_TEST(drain_ends_resting_clients_and_lets_others_finish)
 }
 END_TEST
 
+START_TEST(drain_answers_a_request_that_has_begun_and_then_closes)
+{
+	SSL *half, *fresh;
+	uint64_t before;
+	int late;
+
+	rig_init(&rig);
+	rig.cfg.terminator.drain_timeout = 100 * NS_PER_S;
+	rig_start(&rig);
+	late = dial(&rig);
+	half = visit(&rig);
+	say(half, GET_ROOT);
+	ck_assert_int_eq(hear_answer(half, false), 200);
+	before = value(&rig, CTR_ID_bytes_in);
+	say(half, "GET / HTTP/1.1\r\n");
+	while (value(&rig, CTR_ID_bytes_in) == before)
+		poll(NULL, 0, 1);
+	ck_assert_int_eq(ctl_send(rig.ctl_fd[0], CTL_DRAIN, 0, NULL), 0);
+	while (atomic_load(&shm_seg_slot(rig.seg, 0)->state) !=
+	       SHM_SLOT_DRAINING)
+		poll(NULL, 0, 1);
+	/* This one's handshake only begins now: it has its one request. */
+	fresh = shake(&rig, late, NULL);
+	say(fresh, GET_ROOT);
+	ck_assert_int_eq(hear_answer(fresh, false), 200);
+	hear_goodbye(fresh);
+	leave(fresh);
+	say(half, "Host: a\r\n\r\n");
+	ck_assert_int_eq(hear_answer(half, false), 200);
+	hear_goodbye(half);
+	leave(half);
+	ck_assert_int_eq(rig_wait(&rig, 0), EXIT_GOOD);
+	ck_assert_uint_eq(value(&rig, CTR_ID_requests), 3);
+	ck_assert_uint_eq(value(&rig, CTR_ID_conn_closed_self), 2);
+	rig_free(&rig);
+}
+END_TEST
+
 START_TEST(drain_is_bounded_by_its_timeout)
 {
 	SSL *busy;
@@ -1070,6 +1130,8 @@ static TCase *works(void)
 	tcase_add_test(t, accepted_sockets_inherit_nodelay_from_the_listener);
 	tcase_add_test(t, a_shared_listener_feeds_both_workers);
 	tcase_add_test(t, drain_ends_resting_clients_and_lets_others_finish);
+	tcase_add_test(t,
+		       drain_answers_a_request_that_has_begun_and_then_closes);
 	tcase_add_loop_test(t, quit_and_a_lost_master_end_it_at_once, 0, 2);
 	tcase_add_test(t, signals_of_the_terminal_are_the_masters_business);
 	tcase_add_test(t, a_worker_dies_with_its_master);
@@ -1103,6 +1165,9 @@ static TCase *refuses(void)
 	tcase_add_test(t, a_reset_in_the_middle_of_an_answer_is_counted);
 	tcase_add_test(t, what_is_not_tls_is_refused);
 	tcase_add_test(t, a_client_without_a_common_group_hears_an_alert);
+	tcase_add_loop_test(
+		t, a_client_that_does_not_trust_us_is_counted_as_an_alert, 0,
+		2);
 	tcase_add_test(t, a_damaged_record_after_the_handshake_is_a_tls_error);
 	tcase_add_loop_test(t, a_storm_of_rude_clients_leaves_nothing_behind, 0,
 			    4);
