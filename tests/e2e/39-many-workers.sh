@@ -8,11 +8,15 @@ load: {connections: 256, drivers: 2}
 phases:
   - {handshake: full, warmup: 300ms, duration: 2s}
 EOF
+# SO_REUSEPORT deals connections out over all listeners. On a shared one whoever is
+# awake takes them, and on two CPUs few of 64 are.
+declare -A least=([reuseport]=16 [shared]=2)
 for accept in reuseport shared; do
 	measure --set workers.count=64 --set "terminator.accept=$accept"
 	json "$RESULT" '.phases[0].workers | length == 64' \
 		'.phases[0] | .is_result and .identity_ok and .both_ends.ok' \
-		'[.phases[0].workers[] | select(.full.count > 0)] | length > 16'
+		"[.phases[0].workers[] | select(.full.count > 0)] |
+			length >= ${least[$accept]}"
 done
 [ -e /proc/net/if_inet6 ] || skip "IPv6 is off"
 measure --set 'terminator.listen=["[::1]:0"]' --set workers.count=1

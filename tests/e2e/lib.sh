@@ -288,7 +288,7 @@ measure()
 	[ -s "$RESULT" ] || fail "no result in results/"
 	json "$RESULT" '[.doubts[].name, .phases[].doubts[].name] -
 		["busy-machine", "few-handshakes", "unsteady", "core-speed",
-		"noisy-neighbour", "worker-stalled"] == []'
+		"noisy-neighbour", "worker-stalled", "torn-snapshot"] == []'
 	no_segment
 }
 
