@@ -263,7 +263,7 @@ static void head(const struct tbl *t)
 	paint(t, "\033[0m");
 	fprintf(t->out, "   %s %s %s %s %s %s %s\n", info.library, dot,
 		info.certificate, dot, info.groups, dot, version_of(t));
-	fprintf(t->out, "%s (%s)\n\n", mst_plan(t->mst)->why,
+	fprintf(t->out, "%s\nauto: %s\n\n", mst_plan(t->mst)->why,
 		mst_cpus(t->mst)->source);
 }
 
