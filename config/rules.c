@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* workers/tls_ctx keeps so many older keys beside the one that issues. */
+/* The table of ticket keys holds these, the one that issues, and as many made
+ * by hand (SIGHUP). */
 #define OLDER_KEYS_MAX 14
 
 /* No machine has more: it bounds a pin list. */
