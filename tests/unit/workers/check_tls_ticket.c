@@ -88,9 +88,10 @@ END_TEST
 START_TEST(ticks_rotate_and_say_when_to_call_again)
 {
 	struct tls_ticket_key key[4];
-	uint64_t now = clk_now(), due = 0;
+	uint64_t now, due = 0;
 
 	make_keys("tls: {tickets: {lifetime: 20s, rotate: 8s}}\n", 2);
+	now = clk_now();
 	tls_ticket_current(keys, 0, &key[0]);
 	for (unsigned i = 1; i < 4; i++) {
 		uint64_t at = now + i * 9 * NS_PER_S;
