@@ -143,7 +143,8 @@ static void close_handshakes(struct shm_slot *slot)
 static void close_connections(struct shm_slot *slot)
 {
 	struct ctr_block *c = &slot->ctr;
-	uint64_t past = GET(c->hs_full) + GET(c->hs_resumed);
+	uint64_t plain = GET(slot->role) == SHM_WORKER ? GET(c->conn_plain) : 0;
+	uint64_t past = GET(c->hs_full) + GET(c->hs_resumed) + plain;
 	uint64_t ended = GET(c->conn_closed_peer) + GET(c->conn_closed_self) +
 			 GET(c->conn_reset) + GET(c->conn_idle_timeout) +
 			 GET(c->conn_tls_error) + GET(c->died_open);

@@ -17,7 +17,9 @@ void acc_init(struct acc *acc, const struct wrk_args *args)
 	};
 	tmr_init(&acc->retries, ACC_BACKOFF_NS);
 	for (size_t i = 0; i < acc->n; i++)
-		acc->listener[i].fd = args->listen_fd[i];
+		acc->listener[i] = (struct acc_listener){
+			.fd = args->listen_fd[i],
+			.bare = i + args->nplain >= args->nlisten};
 }
 
 static uint64_t word_of(const struct acc *acc, const struct acc_listener *l)
@@ -108,7 +110,7 @@ void acc_event(struct acc *acc, struct env *env, const struct ur_event *ev)
 
 	if (ev->res >= 0) {
 		l->tries = 0;
-		io_accepted(env, ev->res);
+		io_accepted(env, ev->res, l->bare);
 	}
 	if (ev->more || l->state != ACC_ARMED)
 		return;

@@ -38,6 +38,7 @@ struct acc_listener {
 	int fd;		  /* borrows */
 	uint8_t state;	  /* enum acc_state */
 	bool for_fd;	  /* WAITING for a free descriptor */
+	bool bare;	  /* its connections have no TLS */
 	uint32_t tries;	  /* lasting errors in a row */
 	int error;	  /* the last lasting one, 0 or -errno */
 };

@@ -84,6 +84,7 @@ struct conn {
 	bool linger;	  /* wait for the client's end after the last send */
 	bool last_answer; /* no request is taken after this answer */
 	bool bye;	  /* close_notify was read */
+	bool bare;	  /* no TLS: bytes are the plaintext */
 	bool answered;	  /* something was */
 	bool answering;	  /* a request is being answered */
 	bool refused;	  /* ... with a 4xx */

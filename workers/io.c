@@ -151,10 +151,10 @@ static void to_flush(struct env *env, struct conn *c, enum conn_why why)
  */
 static void finish(struct env *env, struct conn *c, enum conn_why why)
 {
-	enum tls_status rc;
+	enum tls_status rc = TLS_OK;
 
 	do {
-		if (give_room(env, c) < 0)
+		if (c->bare || give_room(env, c) < 0)
 			break;
 		rc = tls_conn_shutdown(c->tls);
 	} while (took_room(env, c, rc));
@@ -278,6 +278,12 @@ void io_write(struct env *env, struct conn *c, const void *p, size_t n)
 	const uint8_t *from = p;
 	enum tls_status rc = TLS_OK;
 
+	if (c->bare) {
+		if (buf_append(&env->bufs, &c->out, p, n) < 0)
+			finish_broken(env, c);
+		return;
+	}
+
 	while (n > 0 && c->state == CONN_OPEN) {
 		size_t done = 0;
 
@@ -362,6 +368,10 @@ static void decrypt(struct env *env, struct conn *c)
 static void on_bytes(struct env *env, struct conn *c, const uint8_t *p,
 		     size_t n)
 {
+	if (c->bare) {
+		on_plain(env, c, p, n);
+		return;
+	}
 	if (c->state == CONN_HANDSHAKE)
 		handshake(env, c, p, n);
 	else
@@ -517,11 +527,30 @@ static void settle(struct env *env, struct conn *c)
 
 /* ---- events ---- */
 
-void io_accepted(struct env *env, int fd)
+/* Without TLS there is no handshake to count: it is open at once. */
+static void accepted_bare(struct env *env, struct conn *c)
+{
+	c->bare = true;
+	shm_begin(env->slot);
+	ctr_add(&env->slot->ctr.conn_plain, 1);
+	conn_set_state(c, CONN_OPEN, &env->slot->ctr);
+	shm_end(env->slot);
+	c->accepted_ns = env->now;
+	tmr_arm(&env->idle, &c->tmr, env->now);
+	rsp_start(env, c);
+	move_on(env, c);
+	settle(env, c);
+}
+
+void io_accepted(struct env *env, int fd, bool bare)
 {
 	struct conn *c = conn_new(&env->conns, fd);
 	struct ctr_block *ctr = &env->slot->ctr;
 
+	if (bare && c != NULL) {
+		accepted_bare(env, c);
+		return;
+	}
 	shm_begin(env->slot);
 	ctr_add(&ctr->conn_accepted, 1);
 	if (c != NULL)

@@ -15,6 +15,7 @@
 
 #include "workers/env.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* More is not written to a connection that has so many bytes to send. */
@@ -23,8 +24,8 @@
 /* How long the end of the client is waited for after a refusal or an alert. */
 #define IO_LINGER_NS (2 * NS_PER_S)
 
-/* Takes over a descriptor that was accepted. */
-void io_accepted(struct env *env, int fd);
+/* Takes over a descriptor that was accepted; `bare`: by a plain listener. */
+void io_accepted(struct env *env, int fd, bool bare);
 
 /* An event whose word is conn_word()'s. */
 void io_event(struct env *env, const struct ur_event *ev);

@@ -13,7 +13,7 @@
 
 struct tls_srv;
 
-#define WRK_LISTEN_MAX 16
+#define WRK_LISTEN_MAX 32
 
 /* Everything that crosses fork(). All borrowed from the master's copy. */
 struct wrk_args {
@@ -25,6 +25,7 @@ struct wrk_args {
 	int ctl_fd;		       /* shm/ctl.h */
 	int listen_fd[WRK_LISTEN_MAX]; /* listening sockets of this worker */
 	size_t nlisten;
+	size_t nplain; /* the last of these, which serve without TLS */
 };
 
 /*
