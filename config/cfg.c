@@ -20,11 +20,40 @@ static void *cfg_base(struct cfg *cfg, const struct opt_section *s,
 		       : (char *)cfg + s->cfg_offset;
 }
 
+/* As cfg_base(); NULL where the file says nothing of the section. */
 static void *raw_base(struct raw *raw, const struct opt_section *s,
 		      size_t phase)
 {
-	return s->list ? (void *)&raw->phases[phase]
-		       : (char *)raw + s->raw_offset;
+	char *in;
+
+	if (s->list)
+		return &raw->phases[phase];
+	if (opt_id(s) == OPT_IN_ROOT)
+		return raw;
+	in = raw_base(raw, &opt_sections[s->parent], 0);
+	if (in != NULL)
+		memcpy(&in, in + s->raw_offset, sizeof(in));
+	return in;
+}
+
+/* Makes the section, and those above it. 0 or -ENOMEM. */
+static int raw_make(struct raw *raw, const struct opt_section *s)
+{
+	void *made;
+	char *in;
+	int rc;
+
+	if (s->list || raw_base(raw, s, 0) != NULL)
+		return 0;
+	rc = raw_make(raw, &opt_sections[s->parent]);
+	if (rc < 0)
+		return rc;
+	made = calloc(1, s->raw_size);
+	if (made == NULL)
+		return -ENOMEM;
+	in = raw_base(raw, &opt_sections[s->parent], 0);
+	memcpy(in + s->raw_offset, &made, sizeof(made));
+	return 0;
 }
 
 /* Calls fn for every option, those of phases once for each phase. */
@@ -69,7 +98,14 @@ static int take_option(const struct opt_row *row, size_t phase, void *arg)
 			 cfg_base(l->cfg, s, phase));
 }
 
-/* A phase without a name is called by its handshake. */
+/* What a phase without a name is called. */
+static const char *default_name(const struct cfg_phase *p)
+{
+	if (p->kind != CFG_KIND_HANDSHAKES)
+		return cfg_word("KIND", (int)p->kind);
+	return cfg_word("HANDSHAKE", (int)p->handshake);
+}
+
 static int name_phases(const struct conv *c, struct cfg *cfg)
 {
 	char path[OPT_PATH_LEN];
@@ -80,7 +116,7 @@ static int name_phases(const struct conv *c, struct cfg *cfg)
 		snprintf(path, sizeof(path), "phases.%zu", i);
 		if (p->name != NULL || fault_under(c->f, path))
 			continue;
-		p->name = strdup(cfg_word("HANDSHAKE", (int)p->handshake));
+		p->name = strdup(default_name(p));
 		if (p->name == NULL)
 			return -ENOMEM;
 	}
@@ -101,6 +137,7 @@ static int fill(struct load *l, const char *path)
 			return -ENOMEM;
 		cfg->nphases = l->raw->nphases;
 	}
+	cfg->has_target = node_find(l->conv.root, "target") != NULL;
 	rc = each_option(cfg->nphases, take_option, l);
 	if (rc == 0)
 		rc = name_phases(&l->conv, cfg);
@@ -210,6 +247,8 @@ struct print {
 /* A default that would contradict what was said in its stead. */
 static bool moot(const struct opt_row *row, const struct cfg *cfg)
 {
+	if (row->section == OPT_IN_TARGET)
+		return !cfg->has_target;
 	if (row->section == OPT_IN_CERTIFICATE)
 		return strcmp(row->key, "make") == 0 &&
 		       cfg->tls.certificate.chain != NULL;
@@ -222,9 +261,13 @@ static int give_option(const struct opt_row *row, size_t phase, void *arg)
 {
 	const struct print *p = arg;
 	const struct opt_section *s = &opt_sections[row->section];
+	int rc;
 
 	if (moot(row, p->cfg))
 		return 0;
+	rc = raw_make(p->raw, s);
+	if (rc < 0)
+		return rc;
 	return conv_give(row, cfg_base(p->cfg, s, phase),
 			 raw_base(p->raw, s, phase));
 }

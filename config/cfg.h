@@ -3,10 +3,10 @@
  * The scenario: one YAML file in, one immutable struct cfg out.
  *
  * Members, defaults, ranges and the reference page come from options.def; key =
- * member = manual entry, letter for letter. Times are ns, sizes are bytes.
- * Not opaque: every layer reads it. Written by cfg_load() only, then constant;
- * the master makes it before the first fork, workers inherit it, drivers load
- * the text of cfg_print().
+ * member = manual entry, letter for letter. Times are ns, sizes are bytes,
+ * rates are thousandths per second. Not opaque: every layer reads it. Written
+ * by cfg_load() only, then constant; the master makes it before the first fork,
+ * workers inherit it, drivers load the text of cfg_print().
  */
 #ifndef CONFIG_CFG_H
 #define CONFIG_CFG_H
@@ -16,8 +16,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define CFG_AUTO       0     /* a COUNT or DRIVERS left to the machine */
-#define CFG_NO_DRIVERS 65535 /* load: none */
+#define CFG_AUTO       0	  /* a COUNT or DRIVERS left to the machine */
+#define CFG_NO_DRIVERS 65535	  /* load: none */
+#define CFG_UNLIMITED  UINT64_MAX /* requests: unlimited */
 
 /* Enumerators CFG_<type>_<member> of enums.def, each type counting from 0. */
 enum cfg_accept {
@@ -45,13 +46,43 @@ enum cfg_handshake {
 #include "config/enums.def"
 };
 
+enum cfg_kind {
+#define ENUM_KIND(member, word) CFG_KIND_##member,
+#include "config/enums.def"
+};
+
+enum cfg_close {
+#define ENUM_CLOSE(member, word) CFG_CLOSE_##member,
+#include "config/enums.def"
+};
+
+enum cfg_transport {
+#define ENUM_TRANSPORT(member, word) CFG_TRANSPORT_##member,
+#include "config/enums.def"
+};
+
+enum cfg_speaks {
+#define ENUM_SPEAKS(member, word) CFG_SPEAKS_##member,
+#include "config/enums.def"
+};
+
+enum cfg_arrivals {
+#define ENUM_ARRIVALS(member, word) CFG_ARRIVALS_##member,
+#include "config/enums.def"
+};
+
+enum cfg_ticket_use {
+#define ENUM_TICKET_USE(member, word) CFG_TICKET_USE_##member,
+#include "config/enums.def"
+};
+
 enum cfg_mode {
 #define ENUM_MODE(member, word) CFG_MODE_##member,
 #include "config/enums.def"
 };
 
 struct cfg_list {
-	char **item; /* owns the array and the texts; never NULL */
+	char **item; /* owns the array and the texts; NULL when n is 0 */
 	size_t n;
 };
 
@@ -63,11 +94,20 @@ struct cfg_list {
 #define CFG_CTYPE_BOOL	      bool
 #define CFG_CTYPE_DURATION    uint64_t
 #define CFG_CTYPE_SIZE	      uint64_t
+#define CFG_CTYPE_REQUESTS    uint64_t /* CFG_UNLIMITED, or the number */
+#define CFG_CTYPE_PERCENT     uint64_t /* 0 to 100 */
+#define CFG_CTYPE_RATE	      uint64_t /* thousandths per second; 0: absent */
 #define CFG_CTYPE_ACCEPT      enum cfg_accept
 #define CFG_CTYPE_RESPOND     enum cfg_respond_mode
 #define CFG_CTYPE_CLIENT_AUTH enum cfg_client_auth
 #define CFG_CTYPE_CERT	      enum cfg_cert
 #define CFG_CTYPE_HANDSHAKE   enum cfg_handshake
+#define CFG_CTYPE_KIND	      enum cfg_kind
+#define CFG_CTYPE_CLOSE	      enum cfg_close
+#define CFG_CTYPE_TRANSPORT   enum cfg_transport
+#define CFG_CTYPE_SPEAKS      enum cfg_speaks
+#define CFG_CTYPE_ARRIVALS    enum cfg_arrivals
+#define CFG_CTYPE_TICKET_USE  enum cfg_ticket_use
 #define CFG_CTYPE_MODE	      enum cfg_mode
 
 #define CFG_MEMBER(key, type, ...) CFG_CTYPE_##type key;
@@ -81,6 +121,11 @@ struct cfg_terminator {
 #define OPT_TERMINATOR CFG_MEMBER
 #include "config/options.def"
 	struct cfg_respond respond;
+};
+
+struct cfg_target {
+#define OPT_TARGET CFG_MEMBER
+#include "config/options.def"
 };
 
 struct cfg_workers {
@@ -129,6 +174,8 @@ struct cfg {
 #define OPT_ROOT CFG_MEMBER
 #include "config/options.def"
 	struct cfg_terminator terminator;
+	struct cfg_target target;
+	bool has_target; /* `target` is there: no terminator, no workers */
 	struct cfg_workers workers;
 	struct cfg_tls tls;
 	struct cfg_load load;

@@ -50,55 +50,44 @@ static void take_number(const struct job *j, uint64_t n)
 		memcpy(j->to, &n, sizeof(n));
 }
 
-static void take_uint(const struct job *j)
+typedef int unit_fn(const char *text, uint64_t *out, char *err, size_t len);
+
+static void take_unit(const struct job *j, unit_fn *read)
 {
 	char err[400];
 	uint64_t n;
 
-	if (unit_uint(j->text, &n, err, sizeof(err)) < 0)
+	if (read(j->text, &n, err, sizeof(err)) < 0)
 		conv_fault(j->c, j->path, "%s", err);
 	else
 		take_number(j, n);
 }
 
-static void take_duration(const struct job *j)
+/* What a word stands for where a number is due; or false. */
+static bool number_word(enum opt_type type, const char *text, uint64_t *out)
 {
-	char err[400];
-	uint64_t n;
-
-	if (unit_duration(j->text, &n, err, sizeof(err)) < 0)
-		conv_fault(j->c, j->path, "%s", err);
-	else
-		take_number(j, n);
-}
-
-static void take_size(const struct job *j)
-{
-	char err[400];
-	uint64_t n;
-
-	if (unit_size(j->text, &n, err, sizeof(err)) < 0)
-		conv_fault(j->c, j->path, "%s", err);
-	else
-		take_number(j, n);
+	if (type == OPT_TYPE_REQUESTS) {
+		*out = CFG_UNLIMITED;
+		return strcmp(text, "unlimited") == 0;
+	}
+	*out = CFG_AUTO;
+	if (strcmp(text, "auto") == 0)
+		return true;
+	*out = CFG_NO_DRIVERS;
+	return type == OPT_TYPE_DRIVERS && strcmp(text, "none") == 0;
 }
 
 /* A whole number, or a word that stands for one out of its range. */
 static void take_count(const struct job *j)
 {
-	uint64_t n = CFG_AUTO;
+	uint64_t n;
 
-	if (strcmp(j->text, "auto") == 0) {
+	if (number_word(j->row->type, j->text, &n))
 		memcpy(j->to, &n, sizeof(n));
-	} else if (j->row->type == OPT_TYPE_DRIVERS &&
-		   strcmp(j->text, "none") == 0) {
-		n = CFG_NO_DRIVERS;
-		memcpy(j->to, &n, sizeof(n));
-	} else if (strspn(j->text, "+-0123456789") == 0) {
+	else if (strspn(j->text, "+-0123456789") == 0)
 		refuse(j, "is no number");
-	} else {
-		take_uint(j);
-	}
+	else
+		take_unit(j, unit_uint);
 }
 
 static void take_bool(const struct job *j)
@@ -274,8 +263,9 @@ static int take_list(const struct job *j, const struct raw_list *raw)
 	struct raw_list deflt = {0};
 	int rc = 0;
 
-	if (raw->item == NULL && raw->n == 0 &&
-	    node_find(j->c->root, j->path) == NULL) {
+	if (node_find(j->c->root, j->path) == NULL) {
+		if (j->row->deflt == NULL)
+			return 0;
 		rc = split(&deflt, j->row->deflt);
 		raw = &deflt;
 	}
@@ -288,12 +278,17 @@ static int take_list(const struct job *j, const struct raw_list *raw)
 int conv_take(const struct conv *c, const struct opt_row *row, const char *path,
 	      const void *raw, void *cfg)
 {
-	const void *from = (const char *)raw + row->raw_offset;
+	static const struct raw_list nothing;
+	const char *from = raw;
 	struct job j = {c, row, path, NULL, (char *)cfg + row->cfg_offset};
 
+	if (from != NULL)
+		from += row->raw_offset;
 	if (row->type == OPT_TYPE_LIST)
-		return take_list(&j, from);
-	memcpy(&j.text, from, sizeof(j.text));
+		return take_list(&j,
+				 from != NULL ? (const void *)from : &nothing);
+	if (from != NULL)
+		memcpy(&j.text, from, sizeof(j.text));
 	if (j.text == NULL)
 		j.text = row->deflt;
 	if (j.text == NULL)
@@ -302,20 +297,27 @@ int conv_take(const struct conv *c, const struct opt_row *row, const char *path,
 	case OPT_TYPE_STR:
 		return take_str(&j);
 	case OPT_TYPE_UINT:
-		take_uint(&j);
+		take_unit(&j, unit_uint);
 		break;
 	case OPT_TYPE_COUNT:
 	case OPT_TYPE_DRIVERS:
+	case OPT_TYPE_REQUESTS:
 		take_count(&j);
 		break;
 	case OPT_TYPE_BOOL:
 		take_bool(&j);
 		break;
 	case OPT_TYPE_DURATION:
-		take_duration(&j);
+		take_unit(&j, unit_duration);
 		break;
 	case OPT_TYPE_SIZE:
-		take_size(&j);
+		take_unit(&j, unit_size);
+		break;
+	case OPT_TYPE_PERCENT:
+		take_unit(&j, unit_percent);
+		break;
+	case OPT_TYPE_RATE:
+		take_unit(&j, unit_rate);
 		break;
 	default:
 		take_word(&j);
@@ -325,22 +327,40 @@ int conv_take(const struct conv *c, const struct opt_row *row, const char *path,
 
 /* ---- value to text ---- */
 
-static void number_text(const struct opt_row *row, const void *from, char *buf,
-			size_t len)
+/* The word that stands for the number, or NULL. */
+static const char *word_of_number(enum opt_type type, uint64_t n)
 {
+	if (type == OPT_TYPE_REQUESTS)
+		return n == CFG_UNLIMITED ? "unlimited" : NULL;
+	if (type == OPT_TYPE_DRIVERS && n == CFG_NO_DRIVERS)
+		return "none";
+	if (type == OPT_TYPE_COUNT || type == OPT_TYPE_DRIVERS)
+		return n == CFG_AUTO ? "auto" : NULL;
+	return NULL;
+}
+
+/* NULL where the option is absent; or buf, or a constant. */
+static const char *number_text(const struct opt_row *row, const void *from,
+			       char *buf, size_t len)
+{
+	const char *word;
 	uint64_t n;
 
 	memcpy(&n, from, sizeof(n));
+	word = word_of_number(row->type, n);
+	if (word != NULL || (n == 0 && row->deflt == NULL))
+		return word;
 	if (row->type == OPT_TYPE_DURATION)
 		unit_print_duration(n, buf, len);
 	else if (row->type == OPT_TYPE_SIZE)
 		unit_print_size(n, buf, len);
-	else if (row->type != OPT_TYPE_UINT && n == CFG_AUTO)
-		snprintf(buf, len, "auto");
-	else if (row->type == OPT_TYPE_DRIVERS && n == CFG_NO_DRIVERS)
-		snprintf(buf, len, "none");
+	else if (row->type == OPT_TYPE_PERCENT)
+		unit_print_percent(n, buf, len);
+	else if (row->type == OPT_TYPE_RATE)
+		unit_print_rate(n, buf, len);
 	else
 		snprintf(buf, len, "%" PRIu64, n);
+	return buf;
 }
 
 static const char *word_text(enum opt_type type, const void *from)
@@ -353,6 +373,8 @@ static const char *word_text(enum opt_type type, const void *from)
 
 static int give_list(struct raw_list *to, const struct cfg_list *from)
 {
+	if (from->n == 0)
+		return 0;
 	to->item = calloc(from->n, sizeof(*to->item));
 	if (to->item == NULL)
 		return -ENOMEM;
@@ -370,7 +392,7 @@ int conv_give(const struct opt_row *row, const void *cfg, void *raw)
 	const void *from = (const char *)cfg + row->cfg_offset;
 	void *to = (char *)raw + row->raw_offset;
 	char buf[64], *copy;
-	const char *text = buf;
+	const char *text;
 
 	if (row->type == OPT_TYPE_LIST)
 		return give_list(to, from);
@@ -381,7 +403,7 @@ int conv_give(const struct opt_row *row, const void *cfg, void *raw)
 	else if (opt_is_enum(row->type))
 		text = word_text(row->type, from);
 	else
-		number_text(row, from, buf, sizeof(buf));
+		text = number_text(row, from, buf, sizeof(buf));
 	if (text == NULL)
 		return 0;
 	copy = strdup(text);

@@ -20,9 +20,9 @@ void conv_fault(const struct conv *c, const char *path, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /*
- * Text to value; the default where the text is NULL. `raw` and `cfg` are the
- * section's structs, whose members now own their copies. What is wrong is a
- * fault and leaves the member as it was. 0 or -ENOMEM.
+ * Text to value; the default where the text, or `raw`, is NULL. `raw` and `cfg`
+ * are the section's structs, whose members now own their copies. What is wrong
+ * is a fault and leaves the member as it was. 0 or -ENOMEM.
  */
 int conv_take(const struct conv *c, const struct opt_row *row, const char *path,
 	      const void *raw, void *cfg);

@@ -22,6 +22,8 @@ static const char intro[] =
 	"`2h`, `7d`; a bare number is refused, `0s` is zero |\n"
 	"| size | number and unit: `512B`, `1KiB`, `64MiB`, `1GiB`, or `kB`, "
 	"`MB`, `GB` in powers of ten |\n"
+	"| rate | per second or minute: `2000/s`, `0.5/s`, `120/min` |\n"
+	"| percentage | whole percents: `50%` |\n"
 	"| whole number | decimal digits alone: `4096` |\n"
 	"| true or false | `true` or `false`, no other word |\n"
 	"| list | `[one, another]`, or one text with commas: `one, another`; "

@@ -10,68 +10,49 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SECTION(id, path, key, parent, list, member, help) \
-	[OPT_IN_##id] = {path,                             \
-			 key,                              \
-			 OPT_IN_##parent,                  \
-			 list,                             \
-			 offsetof(struct cfg, member),     \
-			 offsetof(struct raw, member),     \
-			 help},
+/* in: struct cfg_IN and raw_IN hold it; `member` is its way from struct cfg. */
+#define SECTION(id, path, parent, in, key, member, help) \
+	[OPT_IN_##id] = {path,                           \
+			 #key,                           \
+			 OPT_IN_##parent,                \
+			 false,                          \
+			 offsetof(struct cfg, member),   \
+			 offsetof(struct raw##in, key),  \
+			 sizeof(struct raw_##key),       \
+			 help}
 
 const struct opt_section opt_sections[OPT_SECTIONS] = {
-	[OPT_IN_ROOT] = {"", "", OPT_IN_ROOT, false, 0, 0,
+	[OPT_IN_ROOT] = {"", "", OPT_IN_ROOT, false, 0, 0, sizeof(struct raw),
 			 "The file itself. Only `scenario` must be there."},
 	[OPT_IN_PHASE] = {"phases", "phases", OPT_IN_ROOT, true, 0, 0,
+			  sizeof(struct raw_phase),
 			  "What is measured, one after the other: a list of at "
 			  "most 64 mappings. Without phases the terminator "
 			  "serves until it is told to stop."},
-	SECTION(TERMINATOR, "terminator", "terminator", ROOT, false, terminator,
-		"The server's sockets and connections.")
-		SECTION(RESPOND, "terminator.respond", "respond", TERMINATOR,
-			false, terminator.respond,
-			"What a client gets after its handshake.")
-			SECTION(WORKERS, "workers", "workers", ROOT, false,
-				workers,
-				"The server's processes.") SECTION(TLS, "tls",
-								   "tls", ROOT,
-								   false, tls,
-								   "What the "
-								   "server "
-								   "offers, "
-								   "and what "
-								   "the "
-								   "drivers "
-								   "ask for.")
-				SECTION(CERTIFICATE, "tls.certificate",
-					"certificate", TLS, false,
-					tls.certificate,
-					"The server's certificate: made, or "
-					"from files.") SECTION(TICKETS,
-							       "tls.tickets",
-							       "tickets", TLS,
-							       false,
-							       tls.tickets,
-							       "Session "
-							       "tickets and "
-							       "their keys.")
-					SECTION(LOAD, "load", "load", ROOT,
-						false, load,
-						"The load drivers. `load: "
-						"none` is short for "
-						"`load: {drivers: none}`.")
-						SECTION(SEGMENT, "segment",
-							"segment", ROOT, false,
-							segment,
-							"The shared memory "
-							"that tstat reads.")
-							SECTION(RESULT,
-								"result",
-								"result", ROOT,
-								false, result,
-								"What is left "
-								"after a "
-								"run.")};
+	SECTION(TERMINATOR, "terminator", ROOT, , terminator, terminator,
+		"The server's sockets and connections."),
+	SECTION(RESPOND, "terminator.respond", TERMINATOR, _terminator, respond,
+		terminator.respond, "What a client gets after its handshake."),
+	SECTION(TARGET, "target", ROOT, , target, target,
+		"Another server, which is loaded and measured in place of the "
+		"terminator: no worker is started."),
+	SECTION(WORKERS, "workers", ROOT, , workers, workers,
+		"The server's processes."),
+	SECTION(TLS, "tls", ROOT, , tls, tls,
+		"What the server offers, and what the drivers ask for."),
+	SECTION(CERTIFICATE, "tls.certificate", TLS, _tls, certificate,
+		tls.certificate,
+		"The server's certificate: made, or from files."),
+	SECTION(TICKETS, "tls.tickets", TLS, _tls, tickets, tls.tickets,
+		"Session tickets and their keys."),
+	SECTION(LOAD, "load", ROOT, , load, load,
+		"The load drivers. `load: none` is short for `load: {drivers: "
+		"none}`."),
+	SECTION(SEGMENT, "segment", ROOT, , segment, segment,
+		"The shared memory that tstat reads."),
+	SECTION(RESULT, "result", ROOT, , result, result,
+		"What is left after a run."),
+};
 
 #define ROW(in, structure, key, type, deflt, min, max, help) \
 	{OPT_IN_##in,                                        \
@@ -88,6 +69,7 @@ const struct opt_row opt_rows[] = {
 #define OPT_ROOT(...)	     ROW(ROOT, , __VA_ARGS__)
 #define OPT_TERMINATOR(...)  ROW(TERMINATOR, _terminator, __VA_ARGS__)
 #define OPT_RESPOND(...)     ROW(RESPOND, _respond, __VA_ARGS__)
+#define OPT_TARGET(...)	     ROW(TARGET, _target, __VA_ARGS__)
 #define OPT_WORKERS(...)     ROW(WORKERS, _workers, __VA_ARGS__)
 #define OPT_TLS(...)	     ROW(TLS, _tls, __VA_ARGS__)
 #define OPT_CERTIFICATE(...) ROW(CERTIFICATE, _certificate, __VA_ARGS__)
@@ -108,6 +90,12 @@ const struct opt_word opt_words[] = {
 #define ENUM_CLIENT_AUTH(...) WORD(CLIENT_AUTH, __VA_ARGS__)
 #define ENUM_CERT(...)	      WORD(CERT, __VA_ARGS__)
 #define ENUM_HANDSHAKE(...)   WORD(HANDSHAKE, __VA_ARGS__)
+#define ENUM_KIND(...)	      WORD(KIND, __VA_ARGS__)
+#define ENUM_CLOSE(...)	      WORD(CLOSE, __VA_ARGS__)
+#define ENUM_TRANSPORT(...)   WORD(TRANSPORT, __VA_ARGS__)
+#define ENUM_SPEAKS(...)      WORD(SPEAKS, __VA_ARGS__)
+#define ENUM_ARRIVALS(...)    WORD(ARRIVALS, __VA_ARGS__)
+#define ENUM_TICKET_USE(...)  WORD(TICKET_USE, __VA_ARGS__)
 #define ENUM_MODE(...)	      WORD(MODE, __VA_ARGS__)
 #include "config/enums.def"
 };
@@ -127,11 +115,20 @@ static const struct {
 	[OPT_TYPE_BOOL] = {"BOOL", "true or false"},
 	[OPT_TYPE_DURATION] = {"DURATION", "duration"},
 	[OPT_TYPE_SIZE] = {"SIZE", "size"},
+	[OPT_TYPE_REQUESTS] = {"REQUESTS", "whole number"},
+	[OPT_TYPE_PERCENT] = {"PERCENT", "percentage"},
+	[OPT_TYPE_RATE] = {"RATE", "rate"},
 	[OPT_TYPE_ACCEPT] = {"ACCEPT", "word"},
 	[OPT_TYPE_RESPOND] = {"RESPOND", "word"},
 	[OPT_TYPE_CLIENT_AUTH] = {"CLIENT_AUTH", "word"},
 	[OPT_TYPE_CERT] = {"CERT", "word"},
 	[OPT_TYPE_HANDSHAKE] = {"HANDSHAKE", "word"},
+	[OPT_TYPE_KIND] = {"KIND", "word"},
+	[OPT_TYPE_CLOSE] = {"CLOSE", "word"},
+	[OPT_TYPE_TRANSPORT] = {"TRANSPORT", "word"},
+	[OPT_TYPE_SPEAKS] = {"SPEAKS", "word"},
+	[OPT_TYPE_ARRIVALS] = {"ARRIVALS", "word"},
+	[OPT_TYPE_TICKET_USE] = {"TICKET_USE", "word"},
 	[OPT_TYPE_MODE] = {"MODE", "word"},
 };
 
@@ -219,6 +216,17 @@ char *opt_allowed(char buf[static OPT_ALLOWED_LEN], const struct opt_row *row)
 		break;
 	case OPT_TYPE_DRIVERS:
 		also = "auto, none, or ";
+		break;
+	case OPT_TYPE_REQUESTS:
+		also = "unlimited, or ";
+		break;
+	case OPT_TYPE_PERCENT:
+		unit_print_percent(row->min, min, sizeof(min));
+		unit_print_percent(row->max, max, sizeof(max));
+		break;
+	case OPT_TYPE_RATE:
+		unit_print_rate(row->min, min, sizeof(min));
+		unit_print_rate(row->max, max, sizeof(max));
 		break;
 	case OPT_TYPE_DURATION:
 		unit_print_duration(row->min, min, sizeof(min));

@@ -21,11 +21,20 @@ enum opt_type {
 	OPT_TYPE_BOOL,
 	OPT_TYPE_DURATION,
 	OPT_TYPE_SIZE,
+	OPT_TYPE_REQUESTS,
+	OPT_TYPE_PERCENT,
+	OPT_TYPE_RATE,
 	OPT_TYPE_ACCEPT, /* from here on: words of enums.def */
 	OPT_TYPE_RESPOND,
 	OPT_TYPE_CLIENT_AUTH,
 	OPT_TYPE_CERT,
 	OPT_TYPE_HANDSHAKE,
+	OPT_TYPE_KIND,
+	OPT_TYPE_CLOSE,
+	OPT_TYPE_TRANSPORT,
+	OPT_TYPE_SPEAKS,
+	OPT_TYPE_ARRIVALS,
+	OPT_TYPE_TICKET_USE,
 	OPT_TYPE_MODE,
 };
 
@@ -34,6 +43,7 @@ enum opt_section_id {
 	OPT_IN_ROOT,
 	OPT_IN_TERMINATOR,
 	OPT_IN_RESPOND,
+	OPT_IN_TARGET,
 	OPT_IN_WORKERS,
 	OPT_IN_TLS,
 	OPT_IN_CERTIFICATE,
@@ -51,7 +61,8 @@ struct opt_section {
 	enum opt_section_id parent;
 	bool list;	   /* phases: a list of such mappings */
 	size_t cfg_offset; /* in struct cfg; in its element for a list: 0 */
-	size_t raw_offset;
+	size_t raw_offset; /* of the pointer, in the parent's struct */
+	size_t raw_size;   /* of what it points to */
 	const char *help;
 };
 

@@ -18,9 +18,10 @@ static const cyaml_schema_value_t text_schema = {
 		#key,                                                       \
 		CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL | CYAML_FLAG_FLOW, \
 		structure, key.item, key.n, &text_schema, 0, CYAML_UNLIMITED),
-/* An absent mapping leaves its members NULL. */
-#define SECTION(structure, key, fields) \
-	CYAML_FIELD_MAPPING(#key, CYAML_FLAG_OPTIONAL, structure, key, fields),
+#define SECTION(structure, key, fields)                                   \
+	CYAML_FIELD_MAPPING_PTR(#key,                                     \
+				CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, \
+				structure, key, fields)
 
 #define FIELD_STR	  TEXT
 #define FIELD_LIST	  LIST
@@ -30,11 +31,20 @@ static const cyaml_schema_value_t text_schema = {
 #define FIELD_BOOL	  TEXT
 #define FIELD_DURATION	  TEXT
 #define FIELD_SIZE	  TEXT
+#define FIELD_REQUESTS	  TEXT
+#define FIELD_PERCENT	  TEXT
+#define FIELD_RATE	  TEXT
 #define FIELD_ACCEPT	  TEXT
 #define FIELD_RESPOND	  TEXT
 #define FIELD_CLIENT_AUTH TEXT
 #define FIELD_CERT	  TEXT
 #define FIELD_HANDSHAKE	  TEXT
+#define FIELD_KIND	  TEXT
+#define FIELD_CLOSE	  TEXT
+#define FIELD_TRANSPORT	  TEXT
+#define FIELD_SPEAKS	  TEXT
+#define FIELD_ARRIVALS	  TEXT
+#define FIELD_TICKET_USE  TEXT
 #define FIELD_MODE	  TEXT
 
 static const cyaml_schema_field_t respond_fields[] = {
@@ -46,7 +56,14 @@ static const cyaml_schema_field_t respond_fields[] = {
 static const cyaml_schema_field_t terminator_fields[] = {
 #define OPT_TERMINATOR(key, type, ...) FIELD_##type(struct raw_terminator, key)
 #include "config/options.def"
-	SECTION(struct raw_terminator, respond, respond_fields) CYAML_FIELD_END,
+	SECTION(struct raw_terminator, respond, respond_fields),
+	CYAML_FIELD_END,
+};
+
+static const cyaml_schema_field_t target_fields[] = {
+#define OPT_TARGET(key, type, ...) FIELD_##type(struct raw_target, key)
+#include "config/options.def"
+	CYAML_FIELD_END,
 };
 
 static const cyaml_schema_field_t workers_fields[] = {
@@ -71,8 +88,9 @@ static const cyaml_schema_field_t tickets_fields[] = {
 static const cyaml_schema_field_t tls_fields[] = {
 #define OPT_TLS(key, type, ...) FIELD_##type(struct raw_tls, key)
 #include "config/options.def"
-	SECTION(struct raw_tls, certificate, certificate_fields) SECTION(
-		struct raw_tls, tickets, tickets_fields) CYAML_FIELD_END,
+	SECTION(struct raw_tls, certificate, certificate_fields),
+	SECTION(struct raw_tls, tickets, tickets_fields),
+	CYAML_FIELD_END,
 };
 
 static const cyaml_schema_field_t load_fields[] = {
@@ -106,17 +124,17 @@ static const cyaml_schema_field_t result_fields[] = {
 static const cyaml_schema_field_t root_fields[] = {
 #define OPT_ROOT(key, type, ...) FIELD_##type(struct raw, key)
 #include "config/options.def"
-	SECTION(struct raw, terminator,
-		terminator_fields) SECTION(struct raw, workers, workers_fields)
-		SECTION(struct raw, tls, tls_fields) SECTION(struct raw, load,
-							     load_fields)
-			CYAML_FIELD_SEQUENCE_COUNT(
-				"phases",
-				CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
-				struct raw, phases, nphases, &phase_schema, 0,
-				CYAML_UNLIMITED),
-	SECTION(struct raw, segment, segment_fields)
-		SECTION(struct raw, result, result_fields) CYAML_FIELD_END,
+	SECTION(struct raw, terminator, terminator_fields),
+	SECTION(struct raw, target, target_fields),
+	SECTION(struct raw, workers, workers_fields),
+	SECTION(struct raw, tls, tls_fields),
+	SECTION(struct raw, load, load_fields),
+	CYAML_FIELD_SEQUENCE_COUNT(
+		"phases", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct raw,
+		phases, nphases, &phase_schema, 0, CYAML_UNLIMITED),
+	SECTION(struct raw, segment, segment_fields),
+	SECTION(struct raw, result, result_fields),
+	CYAML_FIELD_END,
 };
 
 static const cyaml_schema_value_t root_schema = {

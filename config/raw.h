@@ -28,11 +28,20 @@ struct raw_list {
 #define RAW_CTYPE_BOOL	      char *
 #define RAW_CTYPE_DURATION    char *
 #define RAW_CTYPE_SIZE	      char *
+#define RAW_CTYPE_REQUESTS    char *
+#define RAW_CTYPE_PERCENT     char *
+#define RAW_CTYPE_RATE	      char *
 #define RAW_CTYPE_ACCEPT      char *
 #define RAW_CTYPE_RESPOND     char *
 #define RAW_CTYPE_CLIENT_AUTH char *
 #define RAW_CTYPE_CERT	      char *
 #define RAW_CTYPE_HANDSHAKE   char *
+#define RAW_CTYPE_KIND	      char *
+#define RAW_CTYPE_CLOSE	      char *
+#define RAW_CTYPE_TRANSPORT   char *
+#define RAW_CTYPE_SPEAKS      char *
+#define RAW_CTYPE_ARRIVALS    char *
+#define RAW_CTYPE_TICKET_USE  char *
 #define RAW_CTYPE_MODE	      char *
 
 #define RAW_MEMBER(key, type, ...) RAW_CTYPE_##type key;
@@ -45,7 +54,12 @@ struct raw_respond {
 struct raw_terminator {
 #define OPT_TERMINATOR RAW_MEMBER
 #include "config/options.def"
-	struct raw_respond respond;
+	struct raw_respond *respond;
+};
+
+struct raw_target {
+#define OPT_TARGET RAW_MEMBER
+#include "config/options.def"
 };
 
 struct raw_workers {
@@ -66,8 +80,8 @@ struct raw_tickets {
 struct raw_tls {
 #define OPT_TLS RAW_MEMBER
 #include "config/options.def"
-	struct raw_certificate certificate;
-	struct raw_tickets tickets;
+	struct raw_certificate *certificate;
+	struct raw_tickets *tickets;
 };
 
 struct raw_load {
@@ -90,17 +104,19 @@ struct raw_result {
 #include "config/options.def"
 };
 
+/* Owns its sections; NULL where the file says nothing. So do these. */
 struct raw {
 #define OPT_ROOT RAW_MEMBER
 #include "config/options.def"
-	struct raw_terminator terminator;
-	struct raw_workers workers;
-	struct raw_tls tls;
-	struct raw_load load;
+	struct raw_terminator *terminator;
+	struct raw_target *target;
+	struct raw_workers *workers;
+	struct raw_tls *tls;
+	struct raw_load *load;
 	struct raw_phase *phases; /* owns */
 	uint32_t nphases;
-	struct raw_segment segment;
-	struct raw_result result;
+	struct raw_segment *segment;
+	struct raw_result *result;
 };
 
 /*

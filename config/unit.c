@@ -39,13 +39,29 @@ static const struct unit sizes[] = {
 	{"B", 1},
 };
 
+/*
+ * A minute's worth of thousandths per second is a second's sixtieth: so read
+ * and then divided, either unit is exact.
+ */
+#define RATE_PARTS 60
+
+static const struct unit rates[] = {
+	{"/s", UINT64_C(1000) * RATE_PARTS},
+	{"/min", 1000},
+};
+
+static const struct unit percents[] = {
+	{"%", 1},
+};
+
 /* What a kind of number is called, and what a message proposes. */
 struct kind {
 	const struct unit *units;
 	size_t nunits;
 	const char *example;	 /* for a text that has no number at all */
-	const char *small, *big; /* units for a bare number */
+	const char *small, *big; /* units for a bare number; big may be NULL */
 	const char *names;
+	const char *least; /* of which it must be a whole number */
 };
 
 static const struct kind duration = {durations,
@@ -53,13 +69,25 @@ static const struct kind duration = {durations,
 				     "a time such as 5s or 400ms",
 				     "ms",
 				     "s",
-				     "ns, us, ms, s, m, h or d"};
+				     "ns, us, ms, s, m, h or d",
+				     "ns"};
 static const struct kind size = {sizes,
 				 ARRAY_LEN(sizes),
 				 "a size such as 512B or 1KiB",
 				 "B",
 				 "KiB",
-				 "B, KiB, MiB, GiB, kB, MB or GB"};
+				 "B, KiB, MiB, GiB, kB, MB or GB",
+				 "B"};
+static const struct kind rate = {rates,
+				 ARRAY_LEN(rates),
+				 "a rate such as 2000/s or 120/min",
+				 "/s",
+				 "/min",
+				 "/s or /min",
+				 "thousandths per second"};
+static const struct kind percent = {
+	percents, ARRAY_LEN(percents), "a percentage such as 50%", "%", NULL,
+	"%",	  "percents"};
 
 static bool is_digit(char c)
 {
@@ -231,6 +259,9 @@ static int refuse_unit(const char *text, const char *unit,
 {
 	int n = (int)(unit - text < 24 ? unit - text : 24);
 
+	if (unit[0] == '\0' && kind->big == NULL)
+		return refuse(err, len, text, "has no unit: write %.*s%s", n,
+			      text, kind->small);
 	if (unit[0] == '\0')
 		return refuse(err, len, text,
 			      "has no unit: write %.*s%s or %.*s%s", n, text,
@@ -258,7 +289,7 @@ static int scale_up(const char *text, const struct decimal *d,
 	if (v % power != 0)
 		return refuse(err, len, text,
 			      "is no whole number of %s: write fewer decimals",
-			      kind->units[kind->nunits - 1].name);
+			      kind->least);
 	v = v / power + (unsigned __int128)d->whole * scale;
 	if (v > UINT64_MAX)
 		return refuse(err, len, text, "is too large for any option");
@@ -291,6 +322,29 @@ int unit_duration(const char *text, uint64_t *out_ns, char *err, size_t len)
 int unit_size(const char *text, uint64_t *out_bytes, char *err, size_t len)
 {
 	return with_unit(text, &size, out_bytes, err, len);
+}
+
+int unit_percent(const char *text, uint64_t *out, char *err, size_t len)
+{
+	return with_unit(text, &percent, out, err, len);
+}
+
+int unit_rate(const char *text, uint64_t *out_milli, char *err, size_t len)
+{
+	char near[40];
+	uint64_t v;
+	int rc = with_unit(text, &rate, &v, err, len);
+
+	if (rc < 0)
+		return rc;
+	if (v % RATE_PARTS != 0) {
+		unit_print_rate(v / RATE_PARTS + 1, near, sizeof(near));
+		return refuse(err, len, text,
+			      "is no whole number of %s: write %s", rate.least,
+			      near);
+	}
+	*out_milli = v / RATE_PARTS;
+	return 0;
 }
 
 /*
@@ -338,6 +392,21 @@ void unit_print_duration(uint64_t ns, char *buf, size_t len)
 void unit_print_size(uint64_t bytes, char *buf, size_t len)
 {
 	print(&size, bytes, buf, len);
+}
+
+void unit_print_rate(uint64_t milli, char *buf, size_t len)
+{
+	char frac[8];
+	int n = snprintf(frac, sizeof(frac), ".%03u", (unsigned)(milli % 1000));
+
+	while (frac[n - 1] == '0')
+		frac[--n] = '\0';
+	snprintf(buf, len, "%" PRIu64 "%s/s", milli / 1000, n > 1 ? frac : "");
+}
+
+void unit_print_percent(uint64_t value, char *buf, size_t len)
+{
+	snprintf(buf, len, "%" PRIu64 "%%", value);
 }
 
 /* "3" or "3-5" at *p; moves *p behind it. */

@@ -19,12 +19,23 @@ int unit_duration(const char *text, uint64_t *out_ns, char *err, size_t len);
 /* "512B", "1KiB", "64MiB", "1GiB", and kB, MB, GB (powers of ten), in bytes. */
 int unit_size(const char *text, uint64_t *out_bytes, char *err, size_t len);
 
+/*
+ * "2000/s", "0.5/s", "120/min" in thousandths per second, exactly: what is no
+ * whole number of these is refused.
+ */
+int unit_rate(const char *text, uint64_t *out_milli, char *err, size_t len);
+
+/* "50%", in whole percents. */
+int unit_percent(const char *text, uint64_t *out, char *err, size_t len);
+
 /* Decimal digits only: no sign, no 0x, no leading 0, no underscore. */
 int unit_uint(const char *text, uint64_t *out, char *err, size_t len);
 
-/* The shortest exact form that unit_duration()/unit_size() read back. */
+/* The shortest exact form that is read back as the same. */
 void unit_print_duration(uint64_t ns, char *buf, size_t len);
 void unit_print_size(uint64_t bytes, char *buf, size_t len);
+void unit_print_rate(uint64_t milli, char *buf, size_t len);
+void unit_print_percent(uint64_t percent, char *buf, size_t len);
 
 /*
  * A CPU list, "0-3,8": number of CPUs in `cpus` (at most `max`), or -EINVAL

@@ -25,6 +25,7 @@ static const struct row rows[] = {
 #define OPT_ROOT(...)	     ROW(ROOT, "", __VA_ARGS__)
 #define OPT_TERMINATOR(...)  ROW(TERMINATOR, "terminator.", __VA_ARGS__)
 #define OPT_RESPOND(...)     ROW(RESPOND, "terminator.respond.", __VA_ARGS__)
+#define OPT_TARGET(...)	     ROW(TARGET, "target.", __VA_ARGS__)
 #define OPT_WORKERS(...)     ROW(WORKERS, "workers.", __VA_ARGS__)
 #define OPT_TLS(...)	     ROW(TLS, "tls.", __VA_ARGS__)
 #define OPT_CERTIFICATE(...) ROW(CERTIFICATE, "tls.certificate.", __VA_ARGS__)
@@ -45,9 +46,14 @@ static bool is_type(const struct row *r, const char *type)
 
 static bool is_number(const struct row *r)
 {
-	return is_type(r, "UINT") || is_type(r, "COUNT") ||
-	       is_type(r, "DRIVERS") || is_type(r, "DURATION") ||
-	       is_type(r, "SIZE");
+	static const char *const types[] = {"UINT",	"COUNT", "DRIVERS",
+					    "DURATION", "SIZE",	 "REQUESTS",
+					    "PERCENT",	"RATE"};
+
+	for (size_t i = 0; i < ARRAY_LEN(types); i++)
+		if (is_type(r, types[i]))
+			return true;
+	return false;
 }
 
 static bool is_words(const struct row *r)
@@ -103,6 +109,10 @@ static char *expected(const struct row *r, const char *text,
 		rc = unit_duration(text, &n, err, sizeof(err));
 	else if (is_type(r, "SIZE"))
 		rc = unit_size(text, &n, err, sizeof(err));
+	else if (is_type(r, "RATE"))
+		rc = unit_rate(text, &n, err, sizeof(err));
+	else if (is_type(r, "PERCENT"))
+		rc = unit_percent(text, &n, err, sizeof(err));
 	else if (is_number(r) && strcmp(text, "auto") != 0)
 		rc = unit_uint(text, &n, err, sizeof(err));
 	ck_assert_int_eq(rc, 0);
@@ -120,6 +130,10 @@ static void write_number(const struct row *r, uint64_t n, char *buf, size_t len)
 		unit_print_duration(n, buf, len);
 	else if (is_type(r, "SIZE"))
 		unit_print_size(n, buf, len);
+	else if (is_type(r, "RATE"))
+		unit_print_rate(n, buf, len);
+	else if (is_type(r, "PERCENT"))
+		unit_print_percent(n, buf, len);
 	else
 		snprintf(buf, len, "%" PRIu64, n);
 }
@@ -202,7 +216,7 @@ START_TEST(every_default_is_what_the_table_says)
 		if (strcmp(r->path, "phases.0.name") == 0)
 			strcpy(want, "full");
 		else if (r->deflt == NULL)
-			want[0] = '\0';
+			strcpy(want, is_number(r) ? "0" : "");
 		else
 			expected(r, r->deflt, want);
 		ck_assert_str_eq(value_of(cfg, r, got), want);
@@ -262,9 +276,10 @@ START_TEST(every_number_is_refused_beyond_min_and_max)
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		const struct row *r = &rows[i];
-		const char *also = is_type(r, "COUNT")	   ? "auto, or "
-				   : is_type(r, "DRIVERS") ? "auto, none, or "
-							   : "";
+		const char *also = is_type(r, "COUNT")	    ? "auto, or "
+				   : is_type(r, "DRIVERS")  ? "auto, none, or "
+				   : is_type(r, "REQUESTS") ? "unlimited, or "
+							    : "";
 
 		if (!is_number(r))
 			continue;
@@ -292,6 +307,8 @@ static char *text_of_length(const struct row *r, uint64_t len)
 	ck_assert_ptr_nonnull(text);
 	if (strcmp(r->key, "pin") != 0) {
 		memset(text, 'a', len);
+		if (strcmp(r->key, "path") == 0)
+			text[0] = '/';
 		return text;
 	}
 	/* 100,101,...: as many as fit, then a number as long as is left. */
@@ -355,8 +372,15 @@ static void list_of(const struct row *r, uint64_t n, bool brackets,
 		at += sprintf(at, "%s", i ? ", " : "");
 		if (strcmp(r->key, "versions") == 0)
 			sprintf(at, "TLSv1.%" PRIu64, i + 2);
-		else if (strcmp(r->key, "listen") == 0)
+		else if (strncmp(r->key, "listen", 6) == 0)
 			sprintf(at, "127.0.0.1:%" PRIu64, i);
+		else if (strcmp(r->key, "source") == 0)
+			sprintf(at, "127.0.0.%" PRIu64, i + 1);
+		else if (strcmp(r->key, "pids") == 0)
+			sprintf(at, "%" PRIu64, i + 1);
+		else if (strcmp(r->key, "accept_doubt") == 0)
+			sprintf(at, "doubt-%c%c", (char)('a' + i / 26),
+				(char)('a' + i % 26));
 		else
 			sprintf(at, "%s%" PRIu64, r->key, i);
 	}
@@ -444,7 +468,8 @@ START_TEST(every_option_refuses_another_type)
 			refuses(r, "qqqqqqqq",
 				": \"qqqqqqqq\" is not known; write %s",
 				allowed);
-		if (is_type(r, "COUNT") || is_type(r, "DRIVERS"))
+		if (is_type(r, "COUNT") || is_type(r, "DRIVERS") ||
+		    is_type(r, "REQUESTS"))
 			refuses(r, "many", ": \"many\" is no number; write %s",
 				allowed);
 		if (is_type(r, "DURATION"))
@@ -453,6 +478,12 @@ START_TEST(every_option_refuses_another_type)
 		if (is_type(r, "SIZE"))
 			refuses(r, "400",
 				": \"400\" has no unit: write 400B or 400KiB");
+		if (is_type(r, "RATE"))
+			refuses(r, "400",
+				": \"400\" has no unit: write 400/s or "
+				"400/min");
+		if (is_type(r, "PERCENT"))
+			refuses(r, "40", ": \"40\" has no unit: write 40%%");
 		if (is_type(r, "UINT"))
 			refuses(r, "1_000",
 				": \"1_000\" has a _: write the digits alone");
@@ -491,7 +522,7 @@ START_TEST(words_and_values_belong_together)
 	ck_assert_str_eq(cfg_word("MODE", CFG_MODE_0640), "0640");
 	ck_assert_str_eq(cfg_word("RESPOND", CFG_RESPOND_SPEAK_FIRST),
 			 "speak-first");
-	ck_assert_str_eq(cfg_word("HANDSHAKE", 2), "?");
+	ck_assert_str_eq(cfg_word("HANDSHAKE", 4), "?");
 	ck_assert_str_eq(cfg_word("NOTHING", 0), "?");
 }
 END_TEST

@@ -234,10 +234,12 @@ START_TEST(keys_that_are_not_known_get_a_proposal)
 		 "s.yaml:2: a control character in the text; leave it out\n"},
 		{"scenario: x\na b: 1\n",
 		 "s.yaml:2: \"a b\": unknown key; known are scenario, "
-		 "terminator, workers, tls, load, phases, segment, result\n"},
+		 "accept_doubt, terminator, target, workers, tls, load, "
+		 "phases, segment, result\n"},
 		{"scenario: x\n<<: {a: b}\n",
-		 "s.yaml:2: <<: unknown key; known are scenario, terminator, "
-		 "workers, tls, load, phases, segment, result\n"},
+		 "s.yaml:2: <<: unknown key; known are scenario, "
+		 "accept_doubt, terminator, target, workers, tls, load, "
+		 "phases, segment, result\n"},
 	};
 
 	all_refused(row, ARRAY_LEN(row));
@@ -259,6 +261,11 @@ START_TEST(keys_given_twice_are_named_with_both_lines)
 	all_refused(row, ARRAY_LEN(row));
 }
 END_TEST
+
+#define PHASE_KEYS                                                             \
+	"name, kind, handshake, resume, ticket_use, requests, path, body, "    \
+	"think, close, transport, speaks_first, connections, rate, arrivals, " \
+	"every, from, to, step, step_time, p99, records, warmup, duration"
 
 START_TEST(another_shape_than_is_due_is_told)
 {
@@ -282,22 +289,25 @@ START_TEST(another_shape_than_is_due_is_told)
 		{"scenario: x\nload: nothing\n",
 		 "s.yaml:2: load: a text where a mapping is due; its keys are "
 		 "drivers, connections, pin, server_name, ca, timeout, "
-		 "ticket_wait\n"},
+		 "ticket_wait, versions, groups, ciphers, sigalgs, alpn, "
+		 "certificate, key, providers, source\n"},
 		{"scenario: x\nphases: {duration: 5s}\n",
 		 "s.yaml:2: phases: a mapping where a list is due; begin each "
 		 "entry with a dash: - {name: one}\n"},
 		{"scenario: x\nphases:\n- full\n-\n",
 		 "s.yaml:3: phases.0: a text where a mapping is due; its keys "
-		 "are name, handshake, warmup, duration\n"
+		 "are " PHASE_KEYS "\n"
 		 "s.yaml:4: phases.1: nothing where a mapping is due; its keys "
-		 "are name, handshake, warmup, duration\n"},
+		 "are " PHASE_KEYS "\n"},
 		{"just a text\n",
 		 "s.yaml:1: a text where a mapping is due; its keys are "
-		 "scenario, terminator, workers, tls, load, phases, segment, "
+		 "scenario, accept_doubt, terminator, target, workers, tls, "
+		 "load, phases, segment, "
 		 "result\n"},
 		{"- scenario: x\n",
 		 "s.yaml:1: a list where a mapping is due; its keys are "
-		 "scenario, terminator, workers, tls, load, phases, segment, "
+		 "scenario, accept_doubt, terminator, target, workers, tls, "
+		 "load, phases, segment, "
 		 "result\n"},
 		{"", "s.yaml:1: scenario: missing; a scenario needs `scenario: "
 		     "NAME`\n"},
