@@ -88,7 +88,9 @@ static _Noreturn void run_driver(const struct kid *kid,
 	execl(d->program, "tdrive", "--managed", "--segment", d->segment,
 	      "--slot", slot, "--number", number, "--drivers", total, "--cpu",
 	      cpu, "--target", d->target, "--name", d->server_name,
-	      "--config-fd", cf, "--ca-fd", tf, "--ctl-fd", ct, (char *)NULL);
+	      "--config-fd", cf, "--ca-fd", tf, "--ctl-fd", ct,
+	      d->plain != NULL ? "--plain" : (char *)NULL, d->plain,
+	      (char *)NULL);
 	char text[CTL_TEXT_MAX];
 
 	snprintf(text, sizeof(text), "%.200s cannot be started: %s", d->program,

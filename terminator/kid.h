@@ -44,6 +44,7 @@ struct kid_driver {
 	const char *program; /* path of tdrive */
 	const char *segment; /* NAME */
 	const char *target;
+	const char *plain; /* NULL: no plain listener */
 	const char *server_name;
 	uint32_t ndrivers;
 	int config_fd, trust_fd;

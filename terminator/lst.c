@@ -25,12 +25,14 @@ struct addr {
 };
 
 struct lst {
-	size_t naddr;
+	size_t naddr;  /* all addresses: those with TLS come first */
+	size_t nplain; /* the last ones, without TLS */
 	uint32_t nper; /* sockets per address: workers, or 1 */
 	uint32_t backlog;
 	int *fd; /* owns; naddr * nper, address by address */
 	char text[1024];
 	char target[ADDR_TEXT];
+	char plain[ADDR_TEXT];
 };
 
 /* The scenario's check has seen to the syntax: HOST:PORT or [HOST]:PORT. */
@@ -161,7 +163,8 @@ static uint32_t somaxconn(void)
 	return n;
 }
 
-static void explain(int rc, const char *address, char *err, size_t len)
+static void explain(int rc, bool plain, const char *address, char *err,
+		    size_t len)
 {
 	const char *hint = "";
 
@@ -177,16 +180,58 @@ static void explain(int rc, const char *address, char *err, size_t len)
 		hint = "; this kernel has no support for that address family";
 	else if (rc == -EMFILE || rc == -ENFILE)
 		hint = "; raise the limit of open files (`ulimit -n`)";
-	snprintf(err, len, "terminator.listen: %s: %s%s", address,
-		 strerror(-rc), hint);
+	snprintf(err, len, "terminator.listen%s: %s: %s%s",
+		 plain ? "_plain" : "", address, strerror(-rc), hint);
 }
 
 /* All sockets of one address; the first one's port serves the others. */
+/* What transport: tcp needs when nothing is said. */
+static const char any_plain[] = "127.0.0.1:0";
+
+static size_t count_plain(const struct cfg *cfg)
+{
+	if (cfg->terminator.listen_plain.n > 0)
+		return cfg->terminator.listen_plain.n;
+	for (size_t i = 0; i < cfg->nphases; i++)
+		if (cfg->phases[i].transport == CFG_TRANSPORT_TCP)
+			return 1;
+	return 0;
+}
+
+/* The text of address i, and whether it is a plain one. */
+static const char *address_of(const struct cfg *cfg, size_t i, bool *plain)
+{
+	const struct cfg_terminator *t = &cfg->terminator;
+
+	*plain = i >= t->listen.n;
+	if (!*plain)
+		return t->listen.item[i];
+	return t->listen_plain.n > 0 ? t->listen_plain.item[i - t->listen.n]
+				     : any_plain;
+}
+
+/* Keeps what it was bound to. */
+static void note_address(struct lst *l, const struct addr *a, size_t i,
+			 bool plain)
+{
+	char one[ADDR_TEXT];
+	size_t used = strlen(l->text);
+
+	print(a, false, one, sizeof(one));
+	snprintf(l->text + used, sizeof(l->text) - used, "%s%s%s",
+		 i > 0 ? ", " : "", plain ? "http://" : "", one);
+	if (i == 0)
+		print(a, true, l->target, sizeof(l->target));
+	if (plain && l->plain[0] == '\0')
+		print(a, true, l->plain, sizeof(l->plain));
+}
+
 static int open_address(struct lst *l, const struct cfg *cfg, size_t i)
 {
+	bool plain;
 	bool reuseport = cfg->terminator.accept == CFG_ACCEPT_REUSEPORT;
 	struct addr a;
-	int rc = parse(&a, cfg->terminator.listen.item[i]);
+	int rc = parse(&a, address_of(cfg, i, &plain));
 
 	if (rc == 0 && a.u.v4.sin_port != 0)
 		rc = prove_free(cfg, &a);
@@ -200,16 +245,8 @@ static int open_address(struct lst *l, const struct cfg *cfg, size_t i)
 		if (rc == 0 && getsockname(*fd, &a.u.sa, &a.len) < 0)
 			rc = -errno;
 	}
-	if (rc == 0) {
-		char one[ADDR_TEXT];
-		size_t used = strlen(l->text);
-
-		print(&a, false, one, sizeof(one));
-		snprintf(l->text + used, sizeof(l->text) - used, "%s%s",
-			 i > 0 ? ", " : "", one);
-		if (i == 0)
-			print(&a, true, l->target, sizeof(l->target));
-	}
+	if (rc == 0)
+		note_address(l, &a, i, plain);
 	return rc;
 }
 
@@ -222,7 +259,8 @@ int lst_open(struct lst **out, const struct cfg *cfg, uint32_t nworkers,
 
 	if (l == NULL)
 		return -ENOMEM;
-	l->naddr = cfg->terminator.listen.n;
+	l->nplain = count_plain(cfg);
+	l->naddr = cfg->terminator.listen.n + l->nplain;
 	l->nper = shared ? 1 : nworkers;
 	l->backlog = (uint32_t)base_min(cfg->terminator.backlog, limit);
 	l->fd = malloc(l->naddr * l->nper * sizeof(*l->fd));
@@ -236,8 +274,10 @@ int lst_open(struct lst **out, const struct cfg *cfg, uint32_t nworkers,
 		int rc = open_address(l, cfg, i);
 
 		if (rc < 0) {
-			explain(rc, cfg->terminator.listen.item[i], err,
-				err_len);
+			bool plain;
+			const char *text = address_of(cfg, i, &plain);
+
+			explain(rc, plain, text, err, err_len);
 			lst_close(&l);
 			return rc;
 		}
@@ -289,4 +329,14 @@ const char *lst_target(const struct lst *lst)
 uint32_t lst_backlog(const struct lst *lst)
 {
 	return lst->backlog;
+}
+
+const char *lst_plain(const struct lst *lst)
+{
+	return lst->nplain > 0 ? lst->plain : NULL;
+}
+
+size_t lst_nplain(const struct lst *lst)
+{
+	return lst->nplain;
 }

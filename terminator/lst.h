@@ -33,6 +33,10 @@ size_t lst_fds(const struct lst *lst, uint32_t worker, int *fds, size_t max);
  * one can connect to (127.0.0.1 for 0.0.0.0, [::1] for [::]). Borrowed. */
 const char *lst_text(const struct lst *lst);
 const char *lst_target(const struct lst *lst);
+/* The first plain one, in that form; NULL without any. Borrowed. */
+const char *lst_plain(const struct lst *lst);
+/* How many of a worker's sockets are plain: the last ones of lst_fds(). */
+size_t lst_nplain(const struct lst *lst);
 
 /* The queue length that the kernel allows: min(backlog, somaxconn). */
 uint32_t lst_backlog(const struct lst *lst);

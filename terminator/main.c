@@ -5,6 +5,7 @@
 #include "shm/ctr.h"
 #include "shm/fmt.h"
 #include "shm/log.h"
+#include "terminator/can.h"
 #include "terminator/mst.h"
 #include "terminator/out.h"
 #include "terminator/tbl.h"
@@ -183,7 +184,10 @@ static int check(const struct cfg *cfg)
 	struct plan_cpus cpus;
 	struct plan *plan = malloc(sizeof(*plan));
 	char err[MST_ERR_MAX] = "out of memory";
-	int rc = plan == NULL ? -ENOMEM : plan_detect(&cpus, "");
+	int rc = plan == NULL ? -ENOMEM : can_run(cfg, err, sizeof(err));
+
+	if (rc == 0)
+		rc = plan_detect(&cpus, "");
 
 	if (rc == 0)
 		rc = plan_make(plan, cfg, &cpus, err, sizeof(err));

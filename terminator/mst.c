@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "terminator/mst.h"
 
+#include "terminator/can.h"
 #include "terminator/mst_int.h"
 
 #include "shm/base.h"
@@ -126,6 +127,7 @@ static int start_kid(struct mst *m, struct kid *k)
 	struct kid_driver d = {.program = m->driver_path,
 			       .segment = cfg_segment_name(m->cfg),
 			       .target = lst_target(m->lst),
+			       .plain = lst_plain(m->lst),
 			       .server_name = tls_srv_name(m->tls),
 			       .ndrivers = m->plan.ndrivers,
 			       .config_fd = m->config_fd,
@@ -137,6 +139,7 @@ static int start_kid(struct mst *m, struct kid *k)
 	if (k->kind == KID_WORKER) {
 		args.nlisten = lst_fds(m->lst, k->number, args.listen_fd,
 				       ARRAY_LEN(args.listen_fd));
+		args.nplain = lst_nplain(m->lst);
 		rc = kid_start_worker(k, m->seg, &args);
 	} else {
 		rc = kid_start_driver(k, m->seg, &d);
@@ -651,7 +654,9 @@ static int open_all(struct mst *m, char *err)
 	int rc;
 
 	raise_limits();
-	rc = plan_detect(&m->cpus, "");
+	rc = can_run(m->cfg, err, MST_ERR_MAX);
+	if (rc == 0)
+		rc = plan_detect(&m->cpus, "");
 	if (rc == 0)
 		rc = plan_make(&m->plan, m->cfg, &m->cpus, err, MST_ERR_MAX);
 	if (rc == 0)

@@ -129,6 +129,7 @@ static void conclude(struct mst *m, const struct cfg_phase *phase, bool at_rest)
 		res_doubt(&p->doubts, m->pending.item[i].level,
 			  m->pending.item[i].name, "%s",
 			  m->pending.item[i].text);
+	vrd_accept(&p->doubts, m->cfg);
 	r->nphase++;
 }
 

@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 /* Below this share a phase that was to resume did not: no result. */
 #define RESUMED_SHARE_MIN 0.99
@@ -268,6 +269,9 @@ void vrd_judge(struct res_phase *p, const struct shm_seg *seg,
 
 void vrd_accept(struct res_doubts *d, const struct cfg *cfg)
 {
-	(void)d;
-	(void)cfg;
+	for (uint32_t i = 0; i < d->n; i++)
+		for (size_t k = 0; k < cfg->accept_doubt.n; k++)
+			if (strcmp(d->item[i].name,
+				   cfg->accept_doubt.item[k]) == 0)
+				d->item[i].accepted = true;
 }

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+#include "terminator/can.h"
+
+#include "shm/base.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+static int refuse(char *err, size_t len, const char *where, const char *key)
+{
+	snprintf(err, len, "%s%s: this version of tterm cannot do that yet",
+		 where, key);
+	return -EINVAL;
+}
+
+static const char *unable_phase(const struct cfg_phase *p)
+{
+	const struct {
+		bool asked;
+		const char *key;
+	} row[] = {
+		{p->kind != CFG_KIND_HANDSHAKES, "kind"},
+		{p->handshake > CFG_HANDSHAKE_RESUMED, "handshake"},
+		{p->requests > 0, "requests"},
+		{p->rate > 0, "rate"},
+		{p->close != CFG_CLOSE_FIN, "close"},
+		{p->transport != CFG_TRANSPORT_TLS, "transport"},
+		{p->speaks_first != CFG_SPEAKS_CLIENT, "speaks_first"},
+		{p->connections != CFG_AUTO, "connections"},
+		{p->ticket_use != CFG_TICKET_USE_ONCE, "ticket_use"},
+		{p->records, "records"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(row); i++)
+		if (row[i].asked)
+			return row[i].key;
+	return NULL;
+}
+
+static const char *unable_load(const struct cfg_load *l)
+{
+	const struct {
+		bool asked;
+		const char *key;
+	} row[] = {
+		{l->versions.n > 0, "versions"},
+		{l->groups.n > 0, "groups"},
+		{l->ciphers.n > 0, "ciphers"},
+		{l->sigalgs.n > 0, "sigalgs"},
+		{l->alpn.n > 0, "alpn"},
+		{l->certificate != NULL, "certificate"},
+		{l->providers.n > 0, "providers"},
+		{l->source.n > 0, "source"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(row); i++)
+		if (row[i].asked)
+			return row[i].key;
+	return NULL;
+}
+
+int can_run(const struct cfg *cfg, char *err, size_t len)
+{
+	const char *key = unable_load(&cfg->load);
+	char where[32];
+
+	if (cfg->has_target)
+		return refuse(err, len, "", "target");
+	if (key != NULL)
+		return refuse(err, len, "load.", key);
+	for (size_t i = 0; i < cfg->nphases; i++) {
+		key = unable_phase(&cfg->phases[i]);
+		snprintf(where, sizeof(where), "phases.%zu.", i);
+		if (key != NULL)
+			return refuse(err, len, where, key);
+	}
+	return 0;
+}
