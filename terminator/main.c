@@ -27,6 +27,7 @@ enum {
 	OPT_PRINT,
 	OPT_DESCRIBE,
 	OPT_SET,
+	OPT_ACCEPT,
 	OPT_LOG,
 	OPT_QUIET
 };
@@ -35,6 +36,7 @@ struct options {
 	const char *scenario;
 	const char *sets[SETS_MAX];
 	size_t nsets;
+	char accept[1024]; /* "accept_doubt=[a,b", a --set once closed */
 	bool check, print, quiet;
 };
 
@@ -48,6 +50,9 @@ static void help(FILE *to)
 	      "e.g.\n"
 	      "                         --set phases.0.duration=2s "
 	      "--set tls.certificate.make=rsa-2048\n"
+	      "  --accept-doubt NAME    a doubt of that name does not make the "
+	      "exit "
+	      "status 3 (again for more)\n"
 	      "  --check                check the scenario, its certificate, "
 	      "groups and ciphers; run nothing\n"
 	      "  --print-config         print the scenario with every default "
@@ -100,6 +105,20 @@ static int usage_error(void)
 	return EXIT_USAGE;
 }
 
+/* -1, or an exit status. */
+static int accept_doubt(struct options *o, const char *name)
+{
+	size_t used = strlen(o->accept), room = sizeof(o->accept) - used;
+	int n = snprintf(o->accept + used, room, "%s%s",
+			 used == 0 ? "accept_doubt=[" : ",", name);
+
+	if (n < 0 || (size_t)n + 2 > room || o->nsets == SETS_MAX) {
+		fprintf(stderr, "tterm: --accept-doubt: too many names\n");
+		return EXIT_USAGE;
+	}
+	return -1;
+}
+
 static int take_option(struct options *o, int c)
 {
 	enum log_level level;
@@ -130,6 +149,8 @@ static int take_option(struct options *o, int c)
 		}
 		o->sets[o->nsets++] = optarg;
 		return -1;
+	case OPT_ACCEPT:
+		return accept_doubt(o, optarg);
 	case OPT_LOG:
 		if (log_parse_level(optarg, &level) < 0) {
 			fprintf(stderr,
@@ -155,6 +176,7 @@ static int parse(struct options *o, int argc, char **argv)
 		{"print-config", no_argument, NULL, OPT_PRINT},
 		{"describe", required_argument, NULL, OPT_DESCRIBE},
 		{"set", required_argument, NULL, OPT_SET},
+		{"accept-doubt", required_argument, NULL, OPT_ACCEPT},
 		{"log-level", required_argument, NULL, OPT_LOG},
 		{"quiet", no_argument, NULL, OPT_QUIET},
 		{NULL, 0, NULL, 0},
@@ -173,6 +195,10 @@ static int parse(struct options *o, int argc, char **argv)
 		return usage_error();
 	}
 	o->scenario = argv[optind];
+	if (o->accept[0] != '\0') {
+		strcat(o->accept, "]"); /* room was kept */
+		o->sets[o->nsets++] = o->accept;
+	}
 	return -1;
 }
 

@@ -403,7 +403,8 @@ static void doubts_of(const struct tbl *t, const char *where,
 		char line[sizeof(r->text) + sizeof(r->name) + SHM_NAME_MAX + 8];
 
 		paint(t, colours[r->level]);
-		fprintf(t->out, "%-10s", words[r->level]);
+		fprintf(t->out, "%-10s",
+			r->accepted ? "accepted" : words[r->level]);
 		paint(t, "\033[0m");
 		snprintf(line, sizeof(line), "%s%s%s: %s", where,
 			 where[0] != '\0' ? ": " : "", r->name, r->text);
