@@ -127,7 +127,7 @@ bool addr_rotates(const struct addr_target *target)
 	       ntohl(target->sa.v4.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
 }
 
-struct sockaddr_in addr_source(const struct addr_target *target,
+struct addr_target addr_source(const struct addr_target *target,
 			       uint32_t driver, uint64_t turn)
 {
 	uint32_t first = INADDR_LOOPBACK + driver * ADDR_SOURCES;
@@ -137,8 +137,34 @@ struct sockaddr_in addr_source(const struct addr_target *target,
 	 * addresses are set apart for ports, not for safety. */
 	if (addr == ntohl(target->sa.v4.sin_addr.s_addr))
 		addr = first + ADDR_SOURCES;
-	return (struct sockaddr_in){.sin_family = AF_INET,
-				    .sin_addr.s_addr = htonl(addr)};
+	return (struct addr_target){.sa.v4 = {.sin_family = AF_INET,
+					      .sin_addr.s_addr = htonl(addr)},
+				    .len = sizeof(struct sockaddr_in)};
+}
+
+static bool numeric(struct addr_target *out, const char *text)
+{
+	*out = (struct addr_target){.len = sizeof(out->sa.v4)};
+	out->sa.v4.sin_family = AF_INET;
+	if (inet_pton(AF_INET, text, &out->sa.v4.sin_addr) == 1)
+		return true;
+	*out = (struct addr_target){.len = sizeof(out->sa.v6)};
+	out->sa.v6.sin6_family = AF_INET6;
+	return inet_pton(AF_INET6, text, &out->sa.v6.sin6_addr) == 1;
+}
+
+int addr_sources(struct addr_target out[static ADDR_LIST_MAX], uint32_t *n,
+		 const struct cfg_list *list, char *err, size_t len)
+{
+	if (list->n > ADDR_LIST_MAX)
+		return refuse(err, len, "source", "too many addresses");
+	for (size_t i = 0; i < list->n; i++)
+		if (!numeric(&out[i], list->item[i]))
+			return refuse(err, len, list->item[i],
+				      "a source is an address such as "
+				      "127.0.0.2 or ::1");
+	*n = (uint32_t)list->n;
+	return 0;
 }
 
 uint32_t addr_share(uint64_t total, uint32_t drivers, uint32_t number)

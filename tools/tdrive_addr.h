@@ -11,6 +11,8 @@
 #ifndef TOOLS_TDRIVE_ADDR_H
 #define TOOLS_TDRIVE_ADDR_H
 
+#include "config/cfg.h"
+
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,6 +20,7 @@
 #include <sys/socket.h>
 
 #define ADDR_SOURCES  64u
+#define ADDR_LIST_MAX 64u /* source addresses that can be named */
 #define ADDR_HOST_MAX 256
 #define ADDR_PORT_MAX 8
 
@@ -56,8 +59,15 @@ bool addr_rotates(const struct addr_target *target);
  * chooses at the connect). Never the target's own address: a dead listener's
  * port could be chosen as source port, and the connection would meet itself.
  */
-struct sockaddr_in addr_source(const struct addr_target *target,
+struct addr_target addr_source(const struct addr_target *target,
 			       uint32_t driver, uint64_t turn);
+
+/*
+ * The addresses of a list (numbers, no names), port 0. 0 and *n of them in
+ * `out`, or -EINVAL with one sentence in err.
+ */
+int addr_sources(struct addr_target out[static ADDR_LIST_MAX], uint32_t *n,
+		 const struct cfg_list *list, char *err, size_t len);
 
 /* Part of `total` that driver `number` of `drivers` takes; the first ones take
  * what an even division leaves over. */

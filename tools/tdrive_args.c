@@ -17,10 +17,11 @@ enum kind {
 	HANDSHAKE
 };
 
-/* Which form knows an option; a managed one must be given. */
+/* Which form knows an option; a managed one must be given, unless it may. */
 enum form {
 	HAND,
 	MANAGED,
+	MAY,
 	BOTH
 };
 
@@ -64,6 +65,7 @@ static const struct option {
 	{"drivers", UINT, MANAGED, MEMBER(drivers), 1, 65535, NULL, NULL},
 	{"cpu", INT, MANAGED, MEMBER(cpu), 0, 65535, NULL, NULL},
 	{"target", TEXT, MANAGED, MEMBER(target), 0, 0, NULL, NULL},
+	{"plain", TEXT, MAY, MEMBER(plain), 0, 0, NULL, NULL},
 	{"config-fd", INT, MANAGED, MEMBER(config_fd), 0, 65535, NULL, NULL},
 	{"ca-fd", INT, MANAGED, MEMBER(ca_fd), 0, 65535, NULL, NULL},
 	{"ctl-fd", INT, MANAGED, MEMBER(ctl_fd), 0, 65535, NULL, NULL},
@@ -217,11 +219,13 @@ static int check(const struct args *args, uint32_t given, char *err, size_t len)
 		if (args->managed && o->form == HAND && has)
 			return refuse_option(err, len, o,
 					     "has no use with --managed");
-		if (!args->managed && o->form == MANAGED && has)
+		if (!args->managed && has &&
+		    (o->form == MANAGED || o->form == MAY))
 			return refuse_option(
 				err, len, o,
 				"is for --managed, by the master only");
-		if (args->managed && o->form != HAND && !has)
+		if (args->managed && !has &&
+		    (o->form == MANAGED || o->form == BOTH))
 			return refuse_option(err, len, o, "--managed needs it");
 	}
 	if (args->managed && args->url != NULL)
@@ -280,7 +284,7 @@ void args_help(FILE *out)
 		const struct option *o = &options[i];
 		char text[40];
 
-		if (o->form == MANAGED)
+		if (o->help == NULL)
 			continue;
 		snprintf(text, sizeof(text), "--%s%s%s", o->name,
 			 o->value != NULL ? " " : "",

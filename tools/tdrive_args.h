@@ -18,6 +18,7 @@ struct args {
 	/* managed */
 	const char *segment; /* its name, or a path */
 	const char *target;  /* ADDR:PORT */
+	const char *plain;   /* likewise, without TLS; NULL: none */
 	uint32_t slot, number, drivers;
 	int32_t cpu; /* -1: not pinned */
 	int32_t config_fd, ca_fd, ctl_fd;

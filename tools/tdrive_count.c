@@ -51,6 +51,14 @@ void count_started(struct shm_slot *slot)
 	shm_end(slot);
 }
 
+void count_plain(struct shm_slot *slot)
+{
+	shm_begin(slot);
+	ctr_add(&slot->ctr.conn_plain, 1);
+	ctr_add(&slot->ctr.conn_open, 1);
+	shm_end(slot);
+}
+
 void count_connected(struct shm_slot *slot, uint64_t connect_ns)
 {
 	shm_begin(slot);
@@ -81,6 +89,16 @@ void count_done(struct shm_slot *slot, const struct count_hs *hs,
 	ctr_add(hs->resumed ? &ctr->crypto_resumed_ns : &ctr->crypto_full_ns,
 		hs->cpu_ns);
 	ctr_add(hs->tls13 ? &ctr->hs_tls13 : &ctr->hs_tls12, 1);
+	ctr_add(&ctr->hs_refused, hs->refused);
+	ctr_add(&ctr->signatures, hs->signed_by_us);
+	ctr_add(&ctr->hs_bytes_in, hs->bytes_in);
+	ctr_add(&ctr->hs_bytes_out, hs->bytes_out);
+	if (hs->group != 0)
+		ctr_add(row(ctr, hs->group), 1);
+	if (hs->suite != 0)
+		ctr_add(row(ctr, hs->suite), 1);
+	if (hs->signature != 0)
+		ctr_add(row(ctr, hs->signature), 1);
 	ctr_sub(&ctr->hs_in_progress, 1);
 	add_bytes(ctr, bytes);
 	shm_end(slot);
@@ -97,6 +115,60 @@ void count_failed(struct shm_slot *slot, enum count_fail why, uint64_t cpu_ns,
 	ctr_sub(&ctr->hs_in_progress, 1);
 	ctr_sub(&ctr->conn_open, 1);
 	add_bytes(ctr, bytes);
+	shm_end(slot);
+}
+
+void count_plain_failed(struct shm_slot *slot, enum count_fail why)
+{
+	shm_begin(slot);
+	ctr_add(&slot->ctr.conn_started, 1);
+	ctr_add(row(&slot->ctr, fails[why].offset), 1);
+	ctr_sub(&slot->ctr.conn_open, 1);
+	shm_end(slot);
+}
+
+void count_signed(struct shm_slot *slot)
+{
+	shm_begin(slot);
+	ctr_add(&slot->ctr.signatures, 1);
+	shm_end(slot);
+}
+
+void count_first_byte(struct shm_slot *slot, uint64_t ns)
+{
+	shm_begin(slot);
+	hist_record(&slot->hist.first_byte, ns);
+	shm_end(slot);
+}
+
+void count_latency(struct shm_slot *slot, uint64_t ns)
+{
+	shm_begin(slot);
+	hist_record(&slot->hist.conn_latency, ns);
+	shm_end(slot);
+}
+
+void count_request(struct shm_slot *slot, uint64_t ns, bool bad)
+{
+	shm_begin(slot);
+	hist_record(&slot->hist.request_time, ns);
+	ctr_add(&slot->ctr.requests, 1);
+	ctr_add(&slot->ctr.requests_bad, bad);
+	shm_end(slot);
+}
+
+void count_bad(struct shm_slot *slot, uint64_t n)
+{
+	shm_begin(slot);
+	ctr_add(&slot->ctr.requests_bad, n);
+	shm_end(slot);
+}
+
+void count_arrivals(struct shm_slot *slot, uint64_t n, uint64_t late)
+{
+	shm_begin(slot);
+	ctr_add(&slot->ctr.arrivals, n);
+	ctr_add(&slot->ctr.arrivals_late, late);
 	shm_end(slot);
 }
 
@@ -137,9 +209,19 @@ void count_turn(struct shm_slot *slot, uint64_t events, bool overflow)
 	shm_end(slot);
 }
 
-void count_alive(struct shm_slot *slot, uint64_t now, uint64_t cpu_ns)
+void count_speed(struct shm_slot *slot, uint64_t took_ns)
 {
 	shm_begin(slot);
+	ctr_add(&slot->ctr.speed_samples, 1);
+	ctr_add(&slot->ctr.speed_ns, took_ns);
+	shm_end(slot);
+}
+
+void count_alive(struct shm_slot *slot, uint64_t now, uint64_t cpu_ns,
+		 uint64_t delay_ns)
+{
+	shm_begin(slot);
+	ctr_add(&slot->ctr.run_delay_ns, delay_ns);
 	ctr_set(&slot->ctr.cpu_ns, cpu_ns);
 	shm_end(slot);
 	atomic_store_explicit(&slot->heartbeat_ns, now, memory_order_relaxed);

@@ -22,9 +22,6 @@
 #define TIMEOUT_NS     (5 * NS_PER_S)
 #define TICKET_WAIT_NS (500 * NS_PER_MS)
 
-/* As a managed driver: tickets not there by then do not come. */
-#define PRIME_NS (3 * TIMEOUT_NS)
-
 struct hand {
 	const struct args *args; /* borrows */
 	struct addr_name host;
@@ -96,6 +93,7 @@ static int open_load(struct hand *h)
 				 .timeout_ns = TIMEOUT_NS,
 				 .ticket_wait_ns = TICKET_WAIT_NS,
 				 .tickets = LOAD_TICKETS_LEARN,
+				 .host = h->host.host,
 				 .tls = h->tls,
 				 .slot = h->slot};
 	int rc = addr_resolve(&want.target, &h->host, h->err, sizeof(h->err));
@@ -151,9 +149,9 @@ static bool forever(const struct hand *h)
 	return false;
 }
 
-static bool primed(const struct hand *h)
+static bool ready(const struct hand *h)
 {
-	return load_primed(h->load);
+	return load_ready(h->load);
 }
 
 /* Turns until `over`, a signal, or the end of `ns`. */
@@ -176,14 +174,19 @@ static void go_on(struct hand *h, const char *what, uint64_t ns,
 	}
 }
 
-static void measure(struct hand *h)
+static int measure(struct hand *h)
 {
 	const struct args *a = h->args;
+	struct load_phase phase = {.handshake = a->handshake,
+				   .seats = a->connections};
+	int rc;
 
 	report_take(&h->begin, h->slot);
-	load_start(h->load, a->handshake);
-	if (a->handshake == CFG_HANDSHAKE_RESUMED)
-		go_on(h, "tickets", PRIME_NS, primed);
+	rc = load_start(h->load, &phase, h->err, sizeof(h->err));
+	if (rc != 0)
+		return rc;
+	if (!load_ready(h->load))
+		go_on(h, "tickets", load_ready_by(h->load) - clk_now(), ready);
 	go_on(h, "warm-up", a->warmup_ns, forever);
 	report_take(&h->from, h->slot);
 	go_on(h, "measuring", a->duration_ns, forever);
@@ -195,6 +198,7 @@ static void measure(struct hand *h)
 	while (!load_idle(h->load) && h->signals < 2)
 		turn(h, UINT64_MAX);
 	report_take(&h->end, h->slot);
+	return 0;
 }
 
 static int print(struct hand *h)
@@ -250,8 +254,9 @@ int hand_run(const struct args *args)
 	h->args = args;
 	h->signal_fd = -1;
 	status = set_up(h);
+	if (status == 0)
+		status = measure(h);
 	if (status == 0) {
-		measure(h);
 		status = print(h);
 	} else {
 		fprintf(stderr, "tdrive: %s\n", h->err);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The load: a closed loop of seats on one ring, in one thread. The caller turns
- * it and decides when it starts and stops; what happens is counted in a slot.
+ * The load: seats on one ring, in one thread, filled as a phase wants it. The
+ * caller turns it and decides when it starts and stops; what happens is counted
+ * in a slot.
  *
  *     load_open, load_watch..., { load_start, load_turn..., load_stop,
  *     load_turn... until load_idle }, load_close
@@ -17,10 +18,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LOAD_WATCHES 4u
-
-/* The longest that a turn lasts with nothing to do: the heartbeat. */
-#define LOAD_HEARTBEAT_NS (100 * NS_PER_MS)
+#define LOAD_WATCHES  4u
+#define LOAD_NOTE_MAX 128
 
 struct ctls;
 struct load;
@@ -33,15 +32,48 @@ enum load_tickets {
 };
 
 struct load_want {
-	struct addr_target target;
-	uint32_t driver; /* number of this driver: its source addresses */
-	uint32_t seats;	 /* connections in flight; may be 0 */
-	uint64_t limit;	 /* connections to start in all; 0: no limit */
+	struct addr_target target; /* speaks TLS */
+	struct addr_target plain;  /* speaks without; len 0: there is none */
+	const char *host;	   /* borrowed; of requests */
+	uint32_t driver;	   /* number of this driver */
+	uint32_t drivers;	   /* 0: this one alone */
+	uint32_t seats;		   /* made at once; may be 0 */
+	uint32_t seats_max;	   /* made as phases need them; 0: as seats */
+	uint64_t limit; /* connections to start in all; 0: no limit */
 	uint64_t timeout_ns;
 	uint64_t ticket_wait_ns;
 	enum load_tickets tickets;
-	struct ctls *tls;      /* borrowed, outlives the load */
+	const struct addr_target *source; /* borrowed; to connect from */
+	uint32_t nsources;		  /* 0: as addr_rotates() has it */
+	struct ctls *tls;		  /* borrowed, outlives the load */
 	struct shm_slot *slot; /* borrowed; its only writer is the load */
+};
+
+/*
+ * What a phase wants of this driver. All zero: a closed loop of full handshakes
+ * over TLS, on no seat. Rates are over all drivers, in thousandths per second.
+ */
+struct load_phase {
+	enum cfg_kind kind;
+	enum cfg_handshake handshake;
+	enum cfg_ticket_use ticket_use;
+	enum cfg_close close;
+	enum cfg_transport transport;
+	enum cfg_speaks speaks_first;
+	enum cfg_arrivals arrivals;
+	uint32_t resume;   /* mix: percent */
+	uint32_t seats;	   /* connections in flight */
+	uint32_t most;	   /* open loop: seats at most; 0: as seats */
+	uint64_t requests; /* per connection, or CFG_UNLIMITED */
+	const char *path;  /* borrowed during load_start(); NULL: "/" */
+	uint64_t body;	   /* bytes to ask for in place of path */
+	uint64_t think_ns;
+	uint64_t rate; /* open loop; 0: closed */
+	uint64_t every_ns;
+	uint64_t from, to, step;
+	uint64_t step_time_ns;
+	uint64_t p99_ns; /* 0: no bound */
+	bool records;
 };
 
 /*
@@ -57,17 +89,34 @@ void load_close(struct load **load);
  * watched, 1 for the second. The caller then reads it to -EAGAIN. */
 void load_watch(struct load *load, int fd);
 
-/* Begins a phase: what seats hold is dropped; idle seats connect. */
-void load_start(struct load *load, enum cfg_handshake handshake);
+/*
+ * Begins a phase, while load_idle(): what seats hold is dropped, seats connect.
+ * 0; or -errno with one sentence in err, and nothing has begun.
+ */
+int load_start(struct load *load, const struct load_phase *phase, char *err,
+	       size_t len);
 
 /* No new connections; those in flight end, after `timeout_ns` by force. */
 void load_stop(struct load *load);
 
-/* Has every seat got a ticket since load_start()? */
+/* Has every seat got a ticket since load_start()? Of kind idle: is every
+ * connection open? */
 bool load_primed(const struct load *load);
+
+/* Is what the phase needs there, or not to be had in reasonable time? */
+bool load_ready(const struct load *load);
+
+/* When load_ready() will be true at the latest. */
+uint64_t load_ready_by(const struct load *load);
 
 /* Is every seat at rest, with nothing lent to the kernel? */
 bool load_idle(const struct load *load);
+
+/*
+ * What the phase has to tell beside its counters, one line at a time, oldest
+ * first ("burst 200 253000000 0"). False: nothing more.
+ */
+bool load_note(struct load *load, char to[static LOAD_NOTE_MAX]);
 
 /* What was chosen for the ring: "SINGLE_ISSUER|DEFER_TASKRUN". */
 const char *load_ring_mode(const struct load *load);

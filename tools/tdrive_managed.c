@@ -8,6 +8,7 @@
 #include "shm/seg.h"
 #include "tools/tdrive_args.h"
 #include "tools/tdrive_load.h"
+#include "tools/tdrive_phase.h"
 #include "tools/tdrive_tls.h"
 
 #include <errno.h>
@@ -17,9 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-
-/* READY is answered after so many load.timeout even if tickets do not come. */
-#define PRIME_TIMEOUTS 3u
+#include <sys/stat.h>
 
 enum duty {
 	RESTING,
@@ -35,9 +34,9 @@ struct managed {
 	struct shm_seg *seg;
 	struct ctls *tls;
 	struct load *load;
+	struct addr_target source[ADDR_LIST_MAX];
 	enum duty duty;
 	uint32_t phase;
-	uint64_t ready_by_ns; /* PRIMING: READY is due */
 	char err[CTL_TEXT_MAX];
 };
 
@@ -70,11 +69,12 @@ static int load_config(struct managed *m)
 		snprintf(m->err, sizeof(m->err), "scenario: %.*s",
 			 (int)strcspn(text, "\n"), text);
 	free(text);
-	if (rc == 0 && m->cfg->tls.client_auth == CFG_CLIENT_AUTH_REQUIRED) {
+	if (rc == 0 && m->cfg->tls.client_auth == CFG_CLIENT_AUTH_REQUIRED &&
+	    m->cfg->load.certificate == NULL) {
 		snprintf(m->err, sizeof(m->err),
 			 "tls.client_auth: required needs a client "
-			 "certificate, and the driver has none yet");
-		rc = -ENOTSUP;
+			 "certificate: set load.certificate and load.key");
+		rc = -EINVAL;
 	}
 	return rc;
 }
@@ -109,40 +109,88 @@ static int pin(struct managed *m)
 	return fail(m, what, -errno);
 }
 
+static const struct cfg_list *either(const struct cfg_list *ours,
+				     const struct cfg_list *theirs)
+{
+	return ours->n > 0 ? ours : theirs;
+}
+
+/* Is there anything in the file of trusted certificates? */
+static bool has_trust(const struct managed *m)
+{
+	struct stat st;
+
+	return fstat(m->args->ca_fd, &st) != 0 || st.st_size > 0;
+}
+
 static int open_tls(struct managed *m)
 {
 	const struct cfg_tls *tls = &m->cfg->tls;
+	const struct cfg_load *load = &m->cfg->load;
 	char path[64];
-	struct ctls_want want = {.versions = tls->versions,
-				 .groups = tls->groups,
-				 .server_chooses = true,
-				 .ciphers = tls->ciphers,
-				 .ca_path = path,
-				 .name = m->args->name};
+	struct ctls_want want = {
+		.versions = *either(&load->versions, &tls->versions),
+		.groups = *either(&load->groups, &tls->groups),
+		/* With its own list the driver alone decides what it offers. */
+		.server_chooses = load->groups.n == 0 && !m->cfg->has_target,
+		.ciphers = *either(&load->ciphers, &tls->ciphers),
+		.sigalgs = load->sigalgs,
+		.alpn = load->alpn,
+		.providers = load->providers,
+		.certificate = load->certificate,
+		.key = load->key,
+		.ca_path = has_trust(m) ? path : NULL,
+		.name = m->args->name};
 
 	fd_path(path, sizeof(path), m->args->ca_fd);
 	return ctls_open(&m->tls, &want, m->err, sizeof(m->err));
 }
 
+static int resolve(struct managed *m, const char *text, struct addr_target *out)
+{
+	struct addr_name name;
+	int rc = addr_parse(&name, text, m->err, sizeof(m->err));
+
+	if (rc == 0)
+		rc = addr_resolve(out, &name, m->err, sizeof(m->err));
+	return rc;
+}
+
+static enum load_tickets tickets_of(const struct cfg *cfg)
+{
+	const struct cfg_tickets *tickets = &cfg->tls.tickets;
+
+	if (cfg->has_target)
+		return LOAD_TICKETS_LEARN;
+	return tickets->enabled && tickets->per_handshake > 0
+		       ? LOAD_TICKETS_WAIT
+		       : LOAD_TICKETS_NONE;
+}
+
 static int open_load(struct managed *m)
 {
 	const struct cfg *cfg = m->cfg;
-	const struct cfg_tickets *tickets = &cfg->tls.tickets;
-	bool issued = tickets->enabled && tickets->per_handshake > 0;
-	struct load_want want = {
-		.driver = m->args->number,
-		.seats = addr_share(cfg->load.connections, m->args->drivers,
-				    m->args->number),
-		.timeout_ns = cfg->load.timeout,
-		.ticket_wait_ns = cfg->load.ticket_wait,
-		.tickets = issued ? LOAD_TICKETS_WAIT : LOAD_TICKETS_NONE,
-		.tls = m->tls,
-		.slot = shm_seg_slot(m->seg, m->args->slot)};
-	struct addr_name name;
-	int rc = addr_parse(&name, m->args->target, m->err, sizeof(m->err));
+	struct load_want want = {.host = m->args->name,
+				 .driver = m->args->number,
+				 .drivers = m->args->drivers,
+				 .timeout_ns = cfg->load.timeout,
+				 .ticket_wait_ns = cfg->load.ticket_wait,
+				 .tickets = tickets_of(cfg),
+				 .source = m->source,
+				 .tls = m->tls,
+				 .slot = shm_seg_slot(m->seg, m->args->slot)};
+	int rc = resolve(m, m->args->target, &want.target);
 
+	phase_seats(cfg, m->args->drivers, m->args->number, &want.seats,
+		    &want.seats_max);
+	if (rc == 0 && m->args->plain != NULL)
+		rc = resolve(m, m->args->plain, &want.plain);
+	/* A target is one address; which it speaks the phase knows. */
+	else if (rc == 0 && cfg->has_target)
+		want.plain = want.target;
 	if (rc == 0)
-		rc = addr_resolve(&want.target, &name, m->err, sizeof(m->err));
+		rc = addr_sources(m->source, &want.nsources, &cfg->load.source,
+				  m->err, sizeof(m->err));
 	if (rc == 0)
 		rc = load_open(&m->load, &want, m->err, sizeof(m->err));
 	if (rc != 0)
@@ -183,21 +231,25 @@ static int answer(struct managed *m, enum ctl_kind kind)
 
 static int start(struct managed *m, uint32_t phase)
 {
-	enum cfg_handshake handshake;
+	const struct cfg_phase *p;
+	struct load_phase want;
+	char why[256];
+	int rc;
 
 	if (phase >= m->cfg->nphases) {
 		snprintf(m->err, sizeof(m->err), "no phase %u, there are %zu",
 			 phase, m->cfg->nphases);
 		return -ERANGE;
 	}
-	handshake = m->cfg->phases[phase].handshake;
+	p = &m->cfg->phases[phase];
 	m->phase = phase;
 	m->duty = PRIMING;
-	m->ready_by_ns = clk_now();
-	if (handshake == CFG_HANDSHAKE_RESUMED)
-		m->ready_by_ns += PRIME_TIMEOUTS * m->cfg->load.timeout;
-	load_start(m->load, handshake);
-	return 0;
+	want = phase_of(m->cfg, p, m->args->drivers, m->args->number);
+	rc = load_start(m->load, &want, why, sizeof(why));
+	if (rc != 0)
+		snprintf(m->err, sizeof(m->err), "phase %.63s: %s", p->name,
+			 why);
+	return rc;
 }
 
 static int obey(struct managed *m, const struct ctl_msg *msg)
@@ -242,8 +294,7 @@ static int listen_to_master(struct managed *m)
 /* Says what the master waits for, as soon as it is so. */
 static int report(struct managed *m)
 {
-	if (m->duty == PRIMING &&
-	    (load_primed(m->load) || clk_now() >= m->ready_by_ns)) {
+	if (m->duty == PRIMING && load_ready(m->load)) {
 		m->duty = RUNNING;
 		return answer(m, CTL_READY);
 	}
@@ -259,8 +310,8 @@ static int serve(struct managed *m)
 	int rc = 0;
 
 	while (rc == 0 && m->duty != LEAVING) {
-		uint64_t until =
-			m->duty == PRIMING ? m->ready_by_ns : UINT64_MAX;
+		uint64_t until = m->duty == PRIMING ? load_ready_by(m->load)
+						    : UINT64_MAX;
 
 		if (load_turn(m->load, until) != 0)
 			rc = listen_to_master(m);

@@ -293,29 +293,6 @@ static bool is_resumed_row(const char *name)
 	return strstr(name, "resumed") != NULL;
 }
 
-/* Rows that the driver does not count yet: a 0 would be a false figure. */
-static bool is_counted(uint32_t id)
-{
-	switch (id) {
-	case CTR_ID_hs_refused:
-	case CTR_ID_hs_bytes_in:
-	case CTR_ID_hs_bytes_out:
-	case CTR_ID_run_delay_ns:
-	case CTR_ID_group_x25519:
-	case CTR_ID_group_p256:
-	case CTR_ID_group_p384:
-	case CTR_ID_group_hybrid:
-	case CTR_ID_group_other:
-	case CTR_ID_suite_aes128:
-	case CTR_ID_suite_aes256:
-	case CTR_ID_suite_chacha:
-	case CTR_ID_suite_other:
-		return false;
-	default:
-		return true;
-	}
-}
-
 static json_t *json_counters(const struct report *r)
 {
 	json_t *all = json_object();
@@ -323,7 +300,7 @@ static json_t *json_counters(const struct report *r)
 	for (uint32_t i = 0; i < CTR_IDS; i++) {
 		const struct ctr_desc *d = &ctr_descs[i];
 
-		if ((d->role & CTR_DRIVER) == 0 || !is_counted(i) ||
+		if ((d->role & CTR_DRIVER) == 0 ||
 		    (none_resumed(r) && is_resumed_row(d->name)))
 			continue;
 		json_object_set_new(all, d->name,

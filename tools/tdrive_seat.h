@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A seat: the place of one connection in the closed loop. It connects, shakes
- * hands, may wait for a ticket, closes, and begins again:
+ * A seat: the place of one connection. It connects, shakes hands, may send
+ * requests, may wait for a ticket, closes, and begins again:
  *
- *     IDLE -> CONNECT -> HANDSHAKE -> TICKET -> CLOSE -> CONNECT ...
- *                                                  `-> PAUSE -> CONNECT
+ *     IDLE -> CONNECT -> HANDSHAKE -> TALK -> TICKET -> CLOSE -> CONNECT ...
+ *                                     | ^                `-> PAUSE -> CONNECT
+ *                                    THINK
  *
- * (tdrive_states.def has every step.) The seat keeps its latest ticket, so that
- * a seat resumes its own sessions.
+ * (tdrive_states.def has every step.)
  *
  * Loans. A submitted SQE lends the socket, the seat and a buffer to the kernel;
  * `flying` tells which. A seat begins anew only with no loan out, so no
@@ -17,6 +17,7 @@
 #define TOOLS_TDRIVE_SEAT_H
 
 #include "shm/base.h"
+#include "tools/tdrive_http.h"
 #include "tools/tdrive_tmr.h"
 
 #include <stdbool.h>
@@ -43,10 +44,11 @@ enum seat_op {
 /* Back-off: 1 ms, doubled by each failure in a row, 100 ms at most. */
 #define SEAT_PAUSES 8u
 
-/* Not opaque: the hot path of tdrive_step.c is the only writer. */
+/* Not opaque: the hot path of tdrive_step.c and tdrive_talk.c writes it. */
 struct seat {
-	struct tmr tmr;	 /* first: a timer is its seat */
-	struct tmr work; /* set while TLS work waits for its turn */
+	struct tmr tmr;	    /* first: a timer is its seat */
+	struct tmr work;    /* set while TLS work waits for its turn */
+	struct seat *below; /* borrows; in the stack of seats at rest */
 	uint32_t index;
 	enum seat_state state;
 	int fd;		   /* owns; -1: none */
@@ -56,14 +58,26 @@ struct seat {
 	bool fresh;	   /* connected, TLS not begun */
 	bool primed;	   /* has got a ticket since the phase began */
 	bool got_ticket;   /* this connection has */
+	bool wants_ticket; /* it does not end without one, or the wait's end */
 	bool cancelled;	   /* what was in flight has been taken back */
 	bool more;	   /* the kernel says that more has arrived */
+	bool awaits;	   /* an answer, or the first byte */
+	bool heard;	   /* a byte of data has come */
+	bool unwritten;	   /* TLS had no room for the request: it is to be tried
+			      again */
+	uint64_t due_ns;   /* when the connection was due */
 	uint64_t began_ns; /* the connect */
-	uint64_t connected_ns; /* the connect's end */
-	uint64_t crypto_ns;    /* CPU in the TLS library for this handshake */
+	uint64_t connected_ns;	/* the connect's end */
+	uint64_t up_ns;		/* the handshake's end, too */
+	uint64_t asked_ns;	/* the latest request */
+	uint64_t left;		/* requests */
+	uint64_t crypto_ns;	/* CPU in the TLS library for this handshake */
+	uint64_t hs_in, hs_out; /* bytes of the handshake so far */
 	uint64_t sent_bytes, recv_bytes; /* not yet counted in the slot */
-	uint8_t *in;			 /* owns (by the load's arena) */
-	struct ctls_conn *tls;		 /* owns */
+	uint32_t plain_from; /* of the request, without TLS: sent so far */
+	struct http_reader answer;
+	uint8_t *in;	       /* borrows from its block */
+	struct ctls_conn *tls; /* owns */
 };
 
 /* The only writer of seat->state; aborts on a step that is not in the table. */

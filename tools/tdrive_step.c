@@ -39,8 +39,17 @@ static void ask_recv(struct load *load, struct seat *seat)
 {
 	struct io_uring_sqe *sqe = request(load, seat, SEAT_OP_RECV);
 
-	io_uring_prep_recv(sqe, seat->fd, seat->in, LOAD_IN_SIZE, 0);
+	io_uring_prep_recv(sqe, seat->fd, seat->in, load->in_size, 0);
 	mark(sqe, seat, SEAT_OP_RECV);
+}
+
+/* What is unsent: its length, 0 when there is nothing. */
+static size_t unsent(struct load *load, struct seat *seat, const uint8_t **out)
+{
+	if (!load_is_plain(load))
+		return ctls_out(seat->tls, out);
+	*out = (const uint8_t *)load->request + seat->plain_from;
+	return load->request_len - seat->plain_from;
 }
 
 /* Everything unsent in one send, unless one is under way or has failed. */
@@ -52,7 +61,7 @@ static void ask_send(struct load *load, struct seat *seat)
 
 	if (seat_flies(seat, SEAT_OP_SEND) || seat->send_error != 0)
 		return;
-	len = ctls_out(seat->tls, &out);
+	len = unsent(load, seat, &out);
 	if (len == 0)
 		return;
 	sqe = request(load, seat, SEAT_OP_SEND);
@@ -60,10 +69,21 @@ static void ask_send(struct load *load, struct seat *seat)
 	mark(sqe, seat, SEAT_OP_SEND);
 }
 
+void step_listen(struct load *load, struct seat *seat)
+{
+	ask_send(load, seat);
+	if (!seat_flies(seat, SEAT_OP_RECV))
+		ask_recv(load, seat);
+}
+
 static void ask_close(struct load *load, struct seat *seat)
 {
 	struct io_uring_sqe *sqe = request(load, seat, SEAT_OP_CLOSE);
+	const struct linger reset = {.l_onoff = 1};
 
+	if (load->phase.close == CFG_CLOSE_RST)
+		setsockopt(seat->fd, SOL_SOCKET, SO_LINGER, &reset,
+			   sizeof(reset));
 	io_uring_prep_close(sqe, seat->fd);
 	mark(sqe, seat, SEAT_OP_CLOSE);
 	seat->fd = -1;
@@ -93,12 +113,6 @@ static struct count_bytes take_bytes(struct seat *seat)
 
 /* ---- the end of a connection ---- */
 
-static bool may_begin(const struct load *load)
-{
-	return load->running &&
-	       (load->want.limit == 0 || load->started < load->want.limit);
-}
-
 /* In CLOSE, with nothing in flight and no socket: what comes next. */
 static void next(struct load *load, struct seat *seat)
 {
@@ -107,12 +121,7 @@ static void next(struct load *load, struct seat *seat)
 	if (bytes.in + bytes.out > 0)
 		count_moved(load->want.slot, bytes);
 	ctls_end(seat->tls);
-	if (!may_begin(load) || seat->fails == 0) {
-		step_begin(load, seat);
-		return;
-	}
-	seat_set_state(seat, SEAT_PAUSE);
-	tmr_set(&load->pauses[seat_pause(seat->fails)], &seat->tmr, clk_now());
+	pace_next(load, seat);
 }
 
 /* In CLOSE: takes the next step towards a closed socket, if it can. */
@@ -129,64 +138,99 @@ static void wind_up(struct load *load, struct seat *seat)
 		next(load, seat);
 }
 
-static void leave(struct seat *seat)
+static void leave(struct load *load, struct seat *seat)
 {
 	tmr_cancel(&seat->tmr);
 	tmr_cancel(&seat->work);
+	load->holding -= seat->state == SEAT_HOLD;
+	seat->unwritten = false;
 	seat_set_state(seat, SEAT_CLOSE);
 }
 
 /* The handshake or the connect failed: counted, and the alert is sent. */
 static void fail(struct load *load, struct seat *seat, enum count_fail why)
 {
+	struct shm_slot *slot = load->want.slot;
+
 	seat->fails++;
-	leave(seat);
-	count_failed(load->want.slot, why, seat->crypto_ns, take_bytes(seat));
+	leave(load, seat);
+	if (load_is_plain(load))
+		count_plain_failed(slot, why);
+	else
+		count_failed(slot, why, seat->crypto_ns, take_bytes(seat));
+	if (ctls_signed(seat->tls))
+		count_signed(slot);
 	wind_up(load, seat);
 }
 
-static bool waits_for_ticket(const struct seat *seat)
+/* A connection that was to be kept and was not: as a failure, it pauses. */
+static bool was_held(const struct seat *seat, enum count_end how)
 {
-	return seat->state == SEAT_TICKET && !seat->got_ticket;
+	return seat->state == SEAT_HOLD && how != COUNT_CLOSED_SELF;
 }
 
-/* The connection is over, its handshake was good. */
-static void end(struct load *load, struct seat *seat, enum count_end how)
+void step_end(struct load *load, struct seat *seat, enum count_end how)
 {
-	bool missed = waits_for_ticket(seat);
+	bool missed = seat->state == SEAT_TICKET && seat->wants_ticket &&
+		      !seat->got_ticket;
 
-	leave(seat);
+	seat->fails += was_held(seat, how);
+	leave(load, seat);
 	load->missed += missed;
+	if (seat->awaits)
+		count_bad(load->want.slot, 1);
+	seat->awaits = false;
+	if (load->phase.close == CFG_CLOSE_NOTIFY && how == COUNT_CLOSED_SELF &&
+	    !load_is_plain(load))
+		ctls_notify(seat->tls);
 	count_ended(load->want.slot, how, missed, take_bytes(seat));
 	wind_up(load, seat);
 }
 
 /* ---- connect ---- */
 
+static const struct addr_target *target_of(const struct load *load)
+{
+	return load_is_plain(load) ? &load->want.plain : &load->want.target;
+}
+
+/* 0, or -errno: the address that the next connection comes from. */
+static int bind_source(struct load *load, int fd)
+{
+	const struct load_want *want = &load->want;
+	const struct addr_target *target = target_of(load);
+	const int on = 1;
+	uint64_t turn = load->sources;
+	struct addr_target from;
+
+	if (want->nsources > 0)
+		from = want->source[(want->driver + turn) % want->nsources];
+	else if (addr_rotates(target))
+		from = addr_source(target, want->driver, turn);
+	else
+		return 0;
+	load->sources++;
+	/* The port is chosen at the connect, when the whole 4-tuple counts. */
+	if (setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on,
+		       sizeof(on)) != 0 ||
+	    bind(fd, &from.sa.any, from.len) != 0)
+		return -errno;
+	return 0;
+}
+
 /* 0, or -errno. The seat owns the socket. */
 static int make_socket(struct load *load, struct seat *seat)
 {
-	const struct addr_target *target = &load->want.target;
 	const int on = 1;
 
-	seat->fd = socket(target->sa.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC,
-			  IPPROTO_TCP);
+	seat->fd = socket(target_of(load)->sa.any.sa_family,
+			  SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP);
 	if (seat->fd < 0)
 		return -errno;
 	if (setsockopt(seat->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) !=
 	    0)
 		return -errno;
-	if (!addr_rotates(target))
-		return 0;
-	struct sockaddr_in from =
-		addr_source(target, load->want.driver, load->sources++);
-
-	/* The port is chosen at the connect, when the whole 4-tuple counts. */
-	if (setsockopt(seat->fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on,
-		       sizeof(on)) != 0 ||
-	    bind(seat->fd, (const struct sockaddr *)&from, sizeof(from)) != 0)
-		return -errno;
-	return 0;
+	return bind_source(load, seat->fd);
 }
 
 static enum count_fail connect_cause(int error)
@@ -206,51 +250,50 @@ static enum count_fail connect_cause(int error)
 	}
 }
 
-static void rest(struct load *load, struct seat *seat)
+/* Of the connection before nothing stays but the ticket. */
+static void clear(struct load *load, struct seat *seat)
 {
-	if (seat->state == SEAT_IDLE)
-		return;
-	tmr_cancel(&seat->tmr);
-	seat_set_state(seat, SEAT_IDLE);
-	load->resting++;
-}
-
-void step_begin(struct load *load, struct seat *seat)
-{
-	struct io_uring_sqe *sqe;
-	int rc;
-
-	if (!may_begin(load)) {
-		rest(load, seat);
-		return;
-	}
-	load->started++;
-	load->resting -= seat->state == SEAT_IDLE;
 	seat->cancelled = false;
 	seat->send_error = 0;
 	seat->got_ticket = false;
+	seat->wants_ticket = false;
 	seat->more = false;
+	seat->heard = false;
 	seat->crypto_ns = 0;
+	seat->hs_in = 0;
+	seat->hs_out = 0;
+	seat->plain_from = load->request_len;
+}
+
+void step_begin(struct load *load, struct seat *seat, uint64_t due_ns)
+{
+	const struct addr_target *target = target_of(load);
+	struct io_uring_sqe *sqe;
+	int rc;
+
+	load->started++;
+	clear(load, seat);
 	seat_set_state(seat, SEAT_CONNECT);
-	count_started(load->want.slot);
+	if (load_is_plain(load))
+		count_plain(load->want.slot);
+	else
+		count_started(load->want.slot);
 	rc = make_socket(load, seat);
 	if (rc != 0) {
 		fail(load, seat, connect_cause(-rc));
 		return;
 	}
 	seat->began_ns = clk_now();
+	seat->due_ns = due_ns > 0 ? due_ns : seat->began_ns;
 	tmr_set(&load->steps, &seat->tmr, seat->began_ns);
 	sqe = request(load, seat, SEAT_OP_CONNECT);
-	io_uring_prep_connect(sqe, seat->fd, &load->want.target.sa.any,
-			      load->want.target.len);
+	io_uring_prep_connect(sqe, seat->fd, &target->sa.any, target->len);
 	mark(sqe, seat, SEAT_OP_CONNECT);
 }
 
 /* ---- handshake ---- */
 
-static void begin_ticket(struct load *load, struct seat *seat);
-
-static void note_tickets(struct load *load, struct seat *seat)
+void step_tickets(struct load *load, struct seat *seat)
 {
 	uint32_t n = ctls_take_tickets(seat->tls);
 
@@ -259,26 +302,39 @@ static void note_tickets(struct load *load, struct seat *seat)
 		load->tickets += n;
 		seat->got_ticket = true;
 	}
-	if (!seat->primed && ctls_holds(seat->tls)) {
+	if (!seat->primed && ctls_kept(seat->tls)) {
 		seat->primed = true;
 		load->primed++;
 	}
 }
 
+/* LEARN: a first round without a single ticket, and a full load needs none. */
+static bool given_up(const struct load *load)
+{
+	return load->want.tickets == LOAD_TICKETS_LEARN && load->tickets == 0 &&
+	       load->missed >= base_max(load->phase.seats, 1) &&
+	       load->phase.handshake == CFG_HANDSHAKE_FULL;
+}
+
 static void done(struct load *load, struct seat *seat)
 {
-	struct count_hs hs = {.resumed = ctls_resumed(seat->tls),
-			      .tls13 = ctls_is_tls13(seat->tls),
-			      .time_ns = clk_now() - seat->connected_ns,
-			      .cpu_ns = seat->crypto_ns};
+	uint64_t now = clk_now();
+	struct count_hs hs = {.time_ns = now - seat->connected_ns,
+			      .cpu_ns = seat->crypto_ns,
+			      .bytes_in = seat->hs_in - ctls_unread(seat->tls),
+			      .bytes_out =
+				      seat->hs_out + ctls_unsent(seat->tls)};
 
+	ctls_agreed(seat->tls, &hs);
 	seat->fails = 0;
+	seat->wants_ticket = hs.tls13 &&
+			     load->want.tickets != LOAD_TICKETS_NONE &&
+			     !given_up(load);
 	count_done(load->want.slot, &hs, take_bytes(seat));
-	note_tickets(load, seat);
-	if (hs.tls13 && load->want.tickets != LOAD_TICKETS_NONE)
-		begin_ticket(load, seat);
-	else
-		end(load, seat, COUNT_CLOSED_SELF);
+	step_tickets(load, seat);
+	talk_begin(load, seat, now);
+	if (seat->state != SEAT_CLOSE)
+		talk_read(load, seat);
 }
 
 /*
@@ -308,9 +364,7 @@ static void shake(struct load *load, struct seat *seat)
 		done(load, seat);
 		break;
 	case CTLS_AGAIN:
-		ask_send(load, seat);
-		if (!seat_flies(seat, SEAT_OP_RECV))
-			ask_recv(load, seat);
+		step_listen(load, seat);
 		break;
 	case CTLS_FULL: /* goes on when the send is back */
 		ask_send(load, seat);
@@ -321,14 +375,32 @@ static void shake(struct load *load, struct seat *seat)
 	}
 }
 
+static enum ctls_offer offer_of(struct load *load, const struct seat *seat)
+{
+	switch (load->phase.handshake) {
+	case CFG_HANDSHAKE_RESUMED:
+		return CTLS_OFFER_HELD;
+	case CFG_HANDSHAKE_REFUSED:
+		return CTLS_OFFER_ALTERED;
+	case CFG_HANDSHAKE_MIX:
+		if (load->gathered &&
+		    mix_next(&load->mix, ctls_holds(seat->tls)))
+			return CTLS_OFFER_HELD;
+		return CTLS_OFFER_NONE;
+	default:
+		return CTLS_OFFER_NONE;
+	}
+}
+
 static void begin_handshake(struct load *load, struct seat *seat)
 {
-	bool resume = load->handshake == CFG_HANDSHAKE_RESUMED;
+	enum ctls_offer offer = offer_of(load, seat);
 	uint64_t before = clk_thread_cpu();
 	int rc;
 
 	seat->fresh = false;
-	rc = ctls_begin(seat->tls, resume, resume);
+	rc = ctls_begin(seat->tls, offer, load_gathers(&load->phase),
+			load->phase.kind == CFG_KIND_IDLE);
 
 	seat->crypto_ns += clk_thread_cpu() - before;
 	if (rc != 0) {
@@ -347,53 +419,18 @@ static void connected(struct load *load, struct seat *seat, int res)
 		return;
 	}
 	seat->connected_ns = clk_now();
+	count_connected(load->want.slot, seat->connected_ns - seat->began_ns);
+	if (load_is_plain(load)) {
+		seat->fails = 0;
+		talk_begin(load, seat, seat->connected_ns);
+		if (seat->state != SEAT_CLOSE)
+			step_listen(load, seat);
+		return;
+	}
 	tmr_set(&load->steps, &seat->tmr, seat->connected_ns);
 	seat_set_state(seat, SEAT_HANDSHAKE);
-	count_connected(load->want.slot, seat->connected_ns - seat->began_ns);
 	seat->fresh = true;
 	queue_work(load, seat, seat->connected_ns);
-}
-
-/* ---- ticket ---- */
-
-/* LEARN: a first round without a single ticket, and a full load needs none. */
-static bool given_up(const struct load *load)
-{
-	return load->want.tickets == LOAD_TICKETS_LEARN && load->tickets == 0 &&
-	       load->missed >= load->want.seats &&
-	       load->handshake == CFG_HANDSHAKE_FULL;
-}
-
-/* What has arrived so far is read: on with it, or the end. */
-static void read_on(struct load *load, struct seat *seat)
-{
-	enum ctls_result result = ctls_read(seat->tls);
-
-	note_tickets(load, seat);
-	if (result == CTLS_ERR) {
-		end(load, seat, COUNT_TLS_ERROR);
-		return;
-	}
-	if (result == CTLS_EOF) {
-		end(load, seat, COUNT_CLOSED_PEER);
-		return;
-	}
-	ask_send(load, seat);
-	if (seat->got_ticket && !seat->more)
-		end(load, seat, COUNT_CLOSED_SELF);
-	else if (result == CTLS_AGAIN && !seat_flies(seat, SEAT_OP_RECV))
-		ask_recv(load, seat);
-}
-
-static void begin_ticket(struct load *load, struct seat *seat)
-{
-	if (given_up(load)) {
-		end(load, seat, COUNT_CLOSED_SELF);
-		return;
-	}
-	seat_set_state(seat, SEAT_TICKET);
-	tmr_set(&load->waits, &seat->tmr, clk_now());
-	read_on(load, seat);
 }
 
 /* ---- completions ---- */
@@ -406,7 +443,8 @@ static void broken(struct load *load, struct seat *seat, int res)
 	if (seat->state == SEAT_HANDSHAKE)
 		fail(load, seat, reset ? COUNT_RESET : COUNT_EOF);
 	else
-		end(load, seat, reset ? COUNT_END_RESET : COUNT_CLOSED_PEER);
+		step_end(load, seat,
+			 reset ? COUNT_END_RESET : COUNT_CLOSED_PEER);
 }
 
 static void received(struct load *load, struct seat *seat, int res,
@@ -418,18 +456,45 @@ static void received(struct load *load, struct seat *seat, int res,
 	}
 	seat->recv_bytes += (uint64_t)res;
 	seat->more = (flags & IORING_CQE_F_SOCK_NONEMPTY) != 0;
+	if (load_is_plain(load)) {
+		talk_plain(load, seat, (size_t)res);
+		return;
+	}
+	if (seat->state == SEAT_HANDSHAKE)
+		seat->hs_in += (uint64_t)res;
 	ctls_feed(seat->tls, seat->in, (size_t)res);
 	queue_work(load, seat, clk_now());
 }
 
 void step_work(struct load *load, struct seat *seat)
 {
-	if (seat->fresh)
+	if (seat->fresh) {
 		begin_handshake(load, seat);
-	else if (seat->state == SEAT_HANDSHAKE)
+		return;
+	}
+	if (seat->state == SEAT_HANDSHAKE) {
 		shake(load, seat);
+		return;
+	}
+	if (seat->unwritten)
+		talk_write(load, seat);
+	if (seat->state != SEAT_CLOSE)
+		talk_read(load, seat);
+}
+
+static void note_sent(struct load *load, struct seat *seat, int res)
+{
+	uint32_t n = res > 0 ? (uint32_t)res : 0;
+
+	if (load_is_plain(load))
+		seat->plain_from += n;
 	else
-		read_on(load, seat);
+		ctls_sent(seat->tls, n);
+	if (res <= 0)
+		seat->send_error = res != 0 ? res : -EPIPE;
+	seat->sent_bytes += n;
+	if (seat->state == SEAT_HANDSHAKE)
+		seat->hs_out += n;
 }
 
 /*
@@ -438,20 +503,19 @@ void step_work(struct load *load, struct seat *seat)
  */
 static void sent(struct load *load, struct seat *seat, int res)
 {
-	ctls_sent(seat->tls, res > 0 ? (size_t)res : 0);
-	if (res > 0)
-		seat->sent_bytes += (uint64_t)res;
-	else
-		seat->send_error = res != 0 ? res : -EPIPE;
+	note_sent(load, seat, res);
 	if (seat->state == SEAT_CLOSE)
 		return;
 	ask_send(load, seat); /* what was written behind the loan */
-	if (seat_flies(seat, SEAT_OP_RECV) || has_work(seat))
+	if (has_work(seat))
 		return;
-	if (seat->send_error != 0)
-		broken(load, seat, res);
-	else /* the step had no room for what it was to send */
+	if (seat->send_error != 0) {
+		if (!seat_flies(seat, SEAT_OP_RECV))
+			broken(load, seat, res);
+	} else if (seat->unwritten || !seat_flies(seat, SEAT_OP_RECV)) {
+		/* the step had no room for what it was to send */
 		queue_work(load, seat, clk_now());
+	}
 }
 
 void step_complete(struct load *load, struct seat *seat, enum seat_op op,
@@ -473,11 +537,17 @@ void step_complete(struct load *load, struct seat *seat, enum seat_op op,
 
 /* ---- from outside ---- */
 
+static bool has_deadline(const struct seat *seat)
+{
+	return seat->state == SEAT_HANDSHAKE || seat->state == SEAT_TALK ||
+	       seat->state == SEAT_TICKET;
+}
+
 /* Work that waits is late by our fault, not by the peer's: the deadline moves.
  */
 static bool late_by_us(struct load *load, struct seat *seat)
 {
-	if (!has_work(seat))
+	if (!has_work(seat) || !has_deadline(seat))
 		return false;
 	tmr_set(seat->state == SEAT_TICKET ? &load->waits : &load->steps,
 		&seat->tmr, clk_now());
@@ -489,25 +559,28 @@ void step_timeout(struct load *load, struct seat *seat)
 	if (late_by_us(load, seat))
 		return;
 	if (seat->state == SEAT_PAUSE)
-		step_begin(load, seat);
+		pace_again(load, seat);
+	else if (seat->state == SEAT_THINK)
+		talk_ask(load, seat);
 	else if (seat->state == SEAT_CONNECT)
 		fail(load, seat, COUNT_CONNECT);
 	else if (seat->state == SEAT_HANDSHAKE)
 		fail(load, seat, COUNT_TIMEOUT);
 	else
-		end(load, seat, COUNT_CLOSED_SELF);
+		step_end(load, seat, COUNT_CLOSED_SELF);
 	if (seat->state == SEAT_CLOSE)
 		ask_cancel(load, seat); /* a send that is stuck, too */
 }
 
 void step_abort(struct load *load, struct seat *seat)
 {
+	seat->awaits = false; /* no answer is missed, we end it */
 	if (seat->state == SEAT_PAUSE)
-		rest(load, seat);
+		step_rest(load, seat);
 	else if (seat->state == SEAT_CONNECT || seat->state == SEAT_HANDSHAKE)
 		fail(load, seat, COUNT_DRAIN);
-	else if (seat->state == SEAT_TICKET)
-		end(load, seat, COUNT_CLOSED_SELF);
+	else if (seat->state != SEAT_IDLE && seat->state != SEAT_CLOSE)
+		step_end(load, seat, COUNT_CLOSED_SELF);
 	if (seat->state == SEAT_CLOSE)
 		ask_cancel(load, seat);
 }

@@ -10,27 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Holds a ClientHello with an ML-KEM key share (1.2 KiB) and a ticket of the
- * usual size in one piece; a longer flight leaves in several sends. */
-#define OUT_SIZE 4096u
-
-struct ctls_conn {
-	struct ctls *ctls; /* borrows */
-	BIO *bio;	   /* owns one reference; our end of the pump */
-	SSL *ssl;	   /* owns; NULL between connections */
-	SSL_SESSION *held; /* owns; the latest session that came, or NULL */
-	const SSL_SESSION *used; /* borrows from ssl; what was offered */
-	const uint8_t *in;	 /* borrows; the window */
-	size_t in_len;
-	uint32_t out_from; /* sent so far */
-	uint32_t out_lent; /* end of the loan; out_from: none is out */
-	uint32_t out_len;
-	uint32_t tickets; /* came since ctls_take_tickets() */
-	enum count_fail cause;
-	bool keep;
-	uint8_t out[OUT_SIZE];
-};
-
 /* ---- the pump ---- */
 
 static int pump_read(BIO *bio, char *to, int len)
@@ -52,7 +31,7 @@ static int pump_read(BIO *bio, char *to, int len)
 static int pump_write(BIO *bio, const char *from, int len)
 {
 	struct ctls_conn *conn = BIO_get_data(bio);
-	size_t n = base_min((uint64_t)len, OUT_SIZE - conn->out_len);
+	size_t n = base_min((uint64_t)len, CTLS_OUT_SIZE - conn->out_len);
 
 	BIO_clear_retry_flags(bio);
 	if (n == 0) {
@@ -178,73 +157,6 @@ enum count_fail ctls_cause(const struct ctls_conn *conn)
 	return conn->cause;
 }
 
-/* ---- sessions ---- */
-
-void ctls_drop(struct ctls_conn *conn)
-{
-	SSL_SESSION_free(conn->held);
-	conn->held = NULL;
-}
-
-bool ctls_holds(const struct ctls_conn *conn)
-{
-	return conn->held != NULL && SSL_SESSION_is_resumable(conn->held);
-}
-
-uint32_t ctls_take_tickets(struct ctls_conn *conn)
-{
-	uint32_t n = conn->tickets;
-
-	conn->tickets = 0;
-	return n;
-}
-
-/* Takes over one reference. */
-static void hold(struct ctls_conn *conn, SSL_SESSION *session)
-{
-	SSL_SESSION_free(conn->held);
-	conn->held = session;
-}
-
-int ctls_new_session(SSL *ssl, SSL_SESSION *session)
-{
-	struct ctls_conn *conn = SSL_get_app_data(ssl);
-
-	conn->tickets += (uint32_t)SSL_SESSION_has_ticket(session);
-	if (!conn->keep)
-		return 0;
-	hold(conn, session);
-	return 1;
-}
-
-/*
- * A resumed TLS 1.2 handshake calls no new_session_cb; when the server sent a
- * new ticket, the library has replaced the connection's session.
- */
-static void take_renewed(struct ctls_conn *conn)
-{
-	SSL_SESSION *now = SSL_get0_session(conn->ssl);
-
-	if (conn->used == NULL || now == conn->used)
-		return;
-	conn->tickets++;
-	if (conn->keep)
-		hold(conn, SSL_get1_session(conn->ssl));
-}
-
-/* A TLS 1.3 ticket is used once (RFC 8446, C.4): what we held is given up. */
-static int offer_held(struct ctls_conn *conn)
-{
-	if (SSL_set_session(conn->ssl, conn->held) != 1) {
-		ERR_clear_error();
-		return -ENOMEM;
-	}
-	conn->used = SSL_get0_session(conn->ssl);
-	if (SSL_SESSION_get_protocol_version(conn->held) == TLS1_3_VERSION)
-		ctls_drop(conn);
-	return 0;
-}
-
 /* ---- connections ---- */
 
 int ctls_conn_new(struct ctls_conn **out, struct ctls *ctls)
@@ -277,7 +189,8 @@ void ctls_conn_free(struct ctls_conn **conn)
 	*conn = NULL;
 }
 
-int ctls_begin(struct ctls_conn *conn, bool offer, bool keep)
+int ctls_begin(struct ctls_conn *conn, enum ctls_offer offer, bool keep,
+	       bool lean)
 {
 	SSL *ssl = SSL_new(conn->ctls->ctx);
 
@@ -285,19 +198,19 @@ int ctls_begin(struct ctls_conn *conn, bool offer, bool keep)
 		goto fail;
 	conn->ssl = ssl;
 	conn->keep = keep;
-	conn->used = NULL;
+	conn->kept = false;
 	conn->tickets = 0;
 	BIO_up_ref(conn->bio); /* SSL_set_bio() takes one reference for both */
 	SSL_set_bio(ssl, conn->bio, conn->bio);
 	SSL_set_connect_state(ssl);
+	if (lean)
+		SSL_set_mode(ssl, SSL_MODE_RELEASE_BUFFERS);
 	if (SSL_set_app_data(ssl, conn) != 1)
 		goto fail;
 	if (conn->ctls->server_name != NULL &&
 	    SSL_set_tlsext_host_name(ssl, conn->ctls->server_name) != 1)
 		goto fail;
-	if (offer && ctls_holds(conn))
-		return offer_held(conn);
-	return 0;
+	return ctls_offer_session(conn, offer);
 fail:
 	ERR_clear_error();
 	ctls_end(conn);
@@ -331,8 +244,8 @@ enum ctls_result ctls_handshake(struct ctls_conn *conn)
 	enum ctls_result result;
 
 	if (rc == 1) {
-		if (!ctls_is_tls13(conn))
-			take_renewed(conn);
+		if (SSL_version(conn->ssl) != TLS1_3_VERSION)
+			ctls_settle_session(conn);
 		return CTLS_OK;
 	}
 	result = stopped(conn, rc);
@@ -340,33 +253,48 @@ enum ctls_result ctls_handshake(struct ctls_conn *conn)
 		conn->cause = COUNT_EOF;
 		result = CTLS_ERR;
 	}
-	/* A session that was offered in vain is not offered again. */
-	if (result == CTLS_ERR && conn->used != NULL)
-		ctls_drop(conn);
+	if (result == CTLS_ERR)
+		ctls_forget_session(conn);
 	return result;
 }
 
-enum ctls_result ctls_read(struct ctls_conn *conn)
+enum ctls_result ctls_read(struct ctls_conn *conn, uint8_t *to, size_t size,
+			   size_t *n)
 {
-	uint8_t away[4096];
 	int rc;
 
+	*n = 0;
 	if (conn->in_len == 0)
 		return CTLS_AGAIN; /* the call could only say the same */
-	do
-		rc = SSL_read(conn->ssl, away, sizeof(away));
-	while (rc > 0);
-	return stopped(conn, rc);
+	rc = SSL_read(conn->ssl, to, (int)size);
+	if (rc <= 0)
+		return stopped(conn, rc);
+	*n = (size_t)rc;
+	return CTLS_OK;
 }
 
-bool ctls_resumed(const struct ctls_conn *conn)
+enum ctls_result ctls_write(struct ctls_conn *conn, const void *from,
+			    size_t len)
 {
-	return SSL_session_reused(conn->ssl) == 1;
+	int rc = SSL_write(conn->ssl, from, (int)len);
+
+	return rc > 0 ? CTLS_OK : stopped(conn, rc);
 }
 
-bool ctls_is_tls13(const struct ctls_conn *conn)
+void ctls_notify(struct ctls_conn *conn)
 {
-	return SSL_version(conn->ssl) == TLS1_3_VERSION;
+	if (SSL_shutdown(conn->ssl) < 0)
+		ERR_clear_error(); /* no room for it: then it ends without */
+}
+
+size_t ctls_unread(const struct ctls_conn *conn)
+{
+	return conn->in_len;
+}
+
+size_t ctls_unsent(const struct ctls_conn *conn)
+{
+	return conn->out_len - conn->out_from;
 }
 
 void ctls_end(struct ctls_conn *conn)
@@ -377,6 +305,7 @@ void ctls_end(struct ctls_conn *conn)
 				 SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
 	SSL_free(conn->ssl);
 	conn->ssl = NULL;
+	SSL_SESSION_free(conn->used);
 	conn->used = NULL;
 	conn->in_len = 0;
 	conn->out_from = 0;

@@ -28,8 +28,7 @@ const char *ctls_library(void)
 	return text;
 }
 
-/* Drains the queue. */
-static int refuse(char *err, size_t len, const char *what, const char *value)
+int ctls_refuse(char *err, size_t len, const char *what, const char *value)
 {
 	unsigned long first = ERR_peek_error();
 	const char *reason = first != 0 ? ERR_reason_error_string(first) : NULL;
@@ -65,6 +64,11 @@ static int join(char *to, size_t size, const struct cfg_list *list, bool suites,
 	return 0;
 }
 
+int ctls_join(char *to, size_t size, const struct cfg_list *list)
+{
+	return join(to, size, list, true, true);
+}
+
 static int version_of(const char *name)
 {
 	if (strcmp(name, "TLSv1.2") == 0)
@@ -87,20 +91,21 @@ static int set_versions(SSL_CTX *ctx, const struct cfg_list *versions,
 		int version = version_of(versions->item[i]);
 
 		if (version == 0)
-			return refuse(err, len, "versions", versions->item[i]);
+			return ctls_refuse(err, len, "versions",
+					   versions->item[i]);
 		tls12 = tls12 || version == TLS1_2_VERSION;
 		tls13 = tls13 || version == TLS1_3_VERSION;
 	}
 	tls12 = tls12 && can.tls12;
 	tls13 = tls13 && can.tls13;
 	if (!tls12 && !tls13)
-		return refuse(err, len, "versions",
-			      "none of those named has a cipher");
+		return ctls_refuse(err, len, "versions",
+				   "none of those named has a cipher");
 	if (SSL_CTX_set_min_proto_version(ctx, tls12 ? TLS1_2_VERSION
 						     : TLS1_3_VERSION) != 1 ||
 	    SSL_CTX_set_max_proto_version(ctx, tls13 ? TLS1_3_VERSION
 						     : TLS1_2_VERSION) != 1)
-		return refuse(err, len, "versions", first);
+		return ctls_refuse(err, len, "versions", first);
 	return 0;
 }
 
@@ -147,18 +152,18 @@ static int set_groups(SSL_CTX *ctx, const struct ctls_want *want, char *err,
 
 	if (groups->n == 0)
 		return 0;
-	if (join(names, sizeof(names), groups, true, true) != 0)
-		return refuse(err, len, "groups", "the list is too long");
+	if (ctls_join(names, sizeof(names), groups) != 0)
+		return ctls_refuse(err, len, "groups", "the list is too long");
 	/* One by one first: the library does not say which one it misses. */
 	for (size_t i = 0; i < groups->n; i++)
 		if (SSL_CTX_set1_groups_list(ctx, groups->item[i]) != 1)
-			return refuse(err, len, "groups", groups->item[i]);
+			return ctls_refuse(err, len, "groups", groups->item[i]);
 	if (want->server_chooses &&
 	    SSL_CTX_get_min_proto_version(ctx) == TLS1_2_VERSION &&
 	    add_curves(names, sizeof(names), groups) != 0)
-		return refuse(err, len, "groups", "the list is too long");
+		return ctls_refuse(err, len, "groups", "the list is too long");
 	if (SSL_CTX_set1_groups_list(ctx, names) != 1)
-		return refuse(err, len, "groups", names);
+		return ctls_refuse(err, len, "groups", names);
 	return 0;
 }
 
@@ -172,13 +177,13 @@ static int set_ciphers(SSL_CTX *ctx, const struct cfg_list *ciphers,
 		return 0;
 	if (join(suites, sizeof(suites), ciphers, true, false) != 0 ||
 	    join(others, sizeof(others), ciphers, false, true) != 0)
-		return refuse(err, len, "ciphers", "the list is too long");
+		return ctls_refuse(err, len, "ciphers", "the list is too long");
 	can->tls13 = suites[0] != '\0';
 	can->tls12 = others[0] != '\0';
 	if (can->tls13 && SSL_CTX_set_ciphersuites(ctx, suites) != 1)
-		return refuse(err, len, "ciphers", suites);
+		return ctls_refuse(err, len, "ciphers", suites);
 	if (can->tls12 && SSL_CTX_set_cipher_list(ctx, others) != 1)
-		return refuse(err, len, "ciphers", others);
+		return ctls_refuse(err, len, "ciphers", others);
 	return 0;
 }
 
@@ -197,14 +202,15 @@ static int set_trust(SSL_CTX *ctx, const struct ctls_want *want, char *err,
 					X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
 	if ((address ? X509_VERIFY_PARAM_set1_ip_asc(param, want->name)
 		     : X509_VERIFY_PARAM_set1_host(param, want->name, 0)) != 1)
-		return refuse(err, len, "name", want->name);
+		return ctls_refuse(err, len, "name", want->name);
 	if (want->ca_path == NULL) {
 		if (SSL_CTX_set_default_verify_paths(ctx) != 1)
-			return refuse(err, len, "trust", "the system's store");
+			return ctls_refuse(err, len, "trust",
+					   "the system's store");
 		return 0;
 	}
 	if (SSL_CTX_load_verify_file(ctx, want->ca_path) != 1)
-		return refuse(err, len, "trust", want->ca_path);
+		return ctls_refuse(err, len, "trust", want->ca_path);
 	return 0;
 }
 
@@ -220,6 +226,8 @@ static int set_up(SSL_CTX *ctx, const struct ctls_want *want, char *err,
 		rc = set_groups(ctx, want, err, len);
 	if (rc == 0)
 		rc = set_trust(ctx, want, err, len);
+	if (rc == 0)
+		rc = ctls_set_credentials(ctx, want, err, len);
 	/*
 	 * With the internal cache the library would drop a TLS 1.3 session
 	 * after one use and look each up under a lock; we take sessions in the
@@ -239,6 +247,10 @@ int ctls_open(struct ctls **out, const struct ctls_want *want, char *err,
 
 	if (ctls == NULL)
 		goto fail;
+	rc = ctls_load_providers(ctls, &want->providers, err, len);
+	if (rc != 0)
+		goto fail;
+	rc = -ENOMEM;
 	ctls->ctx = SSL_CTX_new(TLS_client_method());
 	ctls->pump = ctls_pump();
 	if (ctls->ctx == NULL || ctls->pump == NULL)
@@ -265,8 +277,11 @@ void ctls_close(struct ctls **ctls)
 {
 	if (*ctls == NULL)
 		return;
+	ctls_free_pool(*ctls);
 	SSL_CTX_free((*ctls)->ctx);
 	BIO_meth_free((*ctls)->pump);
+	while ((*ctls)->nproviders > 0)
+		OSSL_PROVIDER_unload((*ctls)->provider[--(*ctls)->nproviders]);
 	free((*ctls)->server_name);
 	free(*ctls);
 	*ctls = NULL;

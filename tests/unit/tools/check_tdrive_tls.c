@@ -132,11 +132,22 @@ static void run_close(struct run *r)
 	free(r->slot);
 }
 
+/* A closed loop on all seats. */
+static void run_start(struct run *r, enum cfg_handshake handshake)
+{
+	struct load_phase phase = {.handshake = handshake,
+				   .seats = r->seats > 0 ? r->seats : 1};
+	char err[256] = "";
+
+	ck_assert_msg(load_start(r->load, &phase, err, sizeof(err)) == 0, "%s",
+		      err);
+}
+
 /* `limit` connections from start to rest. */
 static void run_all(struct run *r, uint16_t port, enum cfg_handshake handshake)
 {
 	run_open(r, port);
-	load_start(r->load, handshake);
+	run_start(r, handshake);
 	run_to_rest(r);
 }
 
@@ -296,7 +307,7 @@ START_TEST(phases_follow_each_other)
 
 	run_open(&r, s.port);
 	ck_assert(load_idle(r.load));
-	load_start(r.load, CFG_HANDSHAKE_FULL);
+	run_start(&r, CFG_HANDSHAKE_FULL);
 	run_until(&r, has_thirty);
 	ck_assert(!load_primed(r.load)); /* keeps nothing in a full phase */
 	load_stop(r.load);
@@ -304,7 +315,7 @@ START_TEST(phases_follow_each_other)
 	full = got(&r, CTR_ID_hs_full);
 	ck_assert_uint_eq(got(&r, CTR_ID_hs_resumed), 0);
 
-	load_start(r.load, CFG_HANDSHAKE_RESUMED);
+	run_start(&r, CFG_HANDSHAKE_RESUMED);
 	run_until(&r, is_primed);
 	load_stop(r.load);
 	run_to_rest(&r);
@@ -504,7 +515,7 @@ START_TEST(a_mute_server_times_out)
 
 	run_open(&r, port);
 	start = clk_now();
-	load_start(r.load, CFG_HANDSHAKE_FULL);
+	run_start(&r, CFG_HANDSHAKE_FULL);
 	run_to_rest(&r);
 	ck_assert_uint_eq(got(&r, CTR_ID_failed_timeout), 8);
 	ck_assert_uint_eq(got(&r, CTR_ID_conn_connected), 8);
@@ -546,7 +557,7 @@ START_TEST(stop_ends_what_hangs_within_the_timeout)
 	uint64_t start;
 
 	run_open(&r, port);
-	load_start(r.load, CFG_HANDSHAKE_FULL);
+	run_start(&r, CFG_HANDSHAKE_FULL);
 	load_turn(r.load, clk_now() + 50 * NS_PER_MS);
 	start = clk_now();
 	load_stop(r.load);
@@ -568,7 +579,7 @@ START_TEST(closing_in_the_middle_leaks_nothing)
 		.ca_path = s.ca_path, .seats = 8, .tickets = LOAD_TICKETS_WAIT};
 
 	run_open(&r, s.port);
-	load_start(r.load, CFG_HANDSHAKE_RESUMED);
+	run_start(&r, CFG_HANDSHAKE_RESUMED);
 	run_until(&r, has_thirty);
 	run_close(&r); /* the sanitizer and valgrind look */
 	server_stop(&s);
@@ -577,19 +588,23 @@ END_TEST
 
 START_TEST(no_seats_are_primed_and_idle)
 {
-	struct addr_target target = {.len = 0};
-	struct load_want want = {.target = target};
+	struct load_phase phase = {.handshake = CFG_HANDSHAKE_RESUMED};
+	struct load_want want = {.target = {.len = 0}};
+	struct run r = {.ca_path = NULL};
 	struct load *load;
 	char err[256];
 
+	run_open_tls(&r);
 	want.slot = new_slot();
+	want.tls = r.tls;
 	ck_assert_int_eq(load_open(&load, &want, err, sizeof(err)), 0);
-	load_start(load, CFG_HANDSHAKE_RESUMED);
+	ck_assert_int_eq(load_start(load, &phase, err, sizeof(err)), 0);
 	ck_assert(load_primed(load));
 	load_stop(load);
 	ck_assert(load_idle(load));
 	load_close(&load);
 	load_close(&load); /* nothing left to do */
+	ctls_close(&r.tls);
 	free(want.slot);
 }
 END_TEST
@@ -696,7 +711,7 @@ START_TEST(no_descriptor_left_fails_by_its_cause)
 	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
 	none = (struct rlimit){3, limit.rlim_max};
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
-	load_start(r.load, CFG_HANDSHAKE_FULL);
+	run_start(&r, CFG_HANDSHAKE_FULL);
 	run_to_rest(&r);
 	/* Back, for what the sanitizer opens at the end. */
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
