@@ -103,23 +103,74 @@ static const char *default_name(const struct cfg_phase *p)
 {
 	if (p->kind != CFG_KIND_HANDSHAKES)
 		return cfg_word("KIND", (int)p->kind);
+	if (p->transport == CFG_TRANSPORT_TCP)
+		return cfg_word("TRANSPORT", (int)p->transport);
 	return cfg_word("HANDSHAKE", (int)p->handshake);
 }
 
-static int name_phases(const struct conv *c, struct cfg *cfg)
+/* Large enough that a bulk phase spends no time on requests. */
+#define BULK_BODY (UINT64_C(64) << 20)
+
+/* Defaults that follow from the phase's other options, which are good. */
+static int fill_phase(const struct conv *c, struct cfg_phase *p, size_t i)
+{
+	char path[OPT_PATH_LEN], duration[OPT_PATH_LEN];
+
+	snprintf(path, sizeof(path), "phases.%zu.path", i);
+	snprintf(duration, sizeof(duration), "phases.%zu.duration", i);
+	if (p->kind == CFG_KIND_BULK && p->body == 0 &&
+	    node_find(c->root, path) == NULL)
+		p->body = BULK_BODY;
+	if (p->kind == CFG_KIND_RAMP && p->step > 0 && p->to > p->from &&
+	    node_find(c->root, duration) == NULL)
+		p->duration = rules_ramp_length(p);
+	if (p->name == NULL)
+		p->name = strdup(default_name(p));
+	return p->name == NULL ? -ENOMEM : 0;
+}
+
+static int fill_phases(const struct conv *c, struct cfg *cfg)
 {
 	char path[OPT_PATH_LEN];
 
 	for (size_t i = 0; i < cfg->nphases; i++) {
-		struct cfg_phase *p = &cfg->phases[i];
-
 		snprintf(path, sizeof(path), "phases.%zu", i);
-		if (p->name != NULL || fault_under(c->f, path))
-			continue;
-		p->name = strdup(default_name(p));
-		if (p->name == NULL)
+		if (!fault_under(c->f, path) &&
+		    fill_phase(c, &cfg->phases[i], i) < 0)
 			return -ENOMEM;
 	}
+	return 0;
+}
+
+static bool some_tcp(const struct cfg *cfg)
+{
+	for (size_t i = 0; i < cfg->nphases; i++)
+		if (cfg->phases[i].transport == CFG_TRANSPORT_TCP)
+			return true;
+	return false;
+}
+
+/* A plain listener where the first one with TLS is, for phases without TLS. */
+static int fill_plain(const struct conv *c, struct cfg *cfg)
+{
+	struct cfg_list *list = &cfg->terminator.listen_plain;
+	const char *tls, *colon;
+
+	if (cfg->has_target || !some_tcp(cfg) || list->n > 0 ||
+	    fault_under(c->f, "terminator"))
+		return 0;
+	tls = cfg->terminator.listen.item[0];
+	colon = strrchr(tls, ':');
+	if (colon == NULL)
+		return 0; /* which will be told */
+	list->item = calloc(1, sizeof(*list->item));
+	if (list->item == NULL)
+		return -ENOMEM;
+	if (asprintf(&list->item[0], "%.*s:0", (int)(colon - tls), tls) < 0) {
+		list->item[0] = NULL;
+		return -ENOMEM;
+	}
+	list->n = 1;
 	return 0;
 }
 
@@ -140,7 +191,9 @@ static int fill(struct load *l, const char *path)
 	cfg->has_target = node_find(l->conv.root, "target") != NULL;
 	rc = each_option(cfg->nphases, take_option, l);
 	if (rc == 0)
-		rc = name_phases(&l->conv, cfg);
+		rc = fill_phases(&l->conv, cfg);
+	if (rc == 0)
+		rc = fill_plain(&l->conv, cfg);
 	if (rc == 0)
 		rules_check(&l->conv, cfg);
 	return rc;
@@ -244,26 +297,13 @@ struct print {
 	struct cfg *cfg;
 };
 
-/* A default that would contradict what was said in its stead. */
-static bool moot(const struct opt_row *row, const struct cfg *cfg)
-{
-	if (row->section == OPT_IN_TARGET)
-		return !cfg->has_target;
-	if (row->section == OPT_IN_CERTIFICATE)
-		return strcmp(row->key, "make") == 0 &&
-		       cfg->tls.certificate.chain != NULL;
-	return row->section == OPT_IN_TICKETS &&
-	       strcmp(row->key, "rotate") == 0 &&
-	       cfg->tls.tickets.key_file != NULL;
-}
-
 static int give_option(const struct opt_row *row, size_t phase, void *arg)
 {
 	const struct print *p = arg;
 	const struct opt_section *s = &opt_sections[row->section];
 	int rc;
 
-	if (moot(row, p->cfg))
+	if (rules_moot(p->cfg, row, phase))
 		return 0;
 	rc = raw_make(p->raw, s);
 	if (rc < 0)

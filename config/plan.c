@@ -264,14 +264,17 @@ static bool equal(const struct cpus *a, const struct cpus *b)
 }
 
 static void explain_plan(struct plan *p, const struct side *w,
-			 const struct side *d)
+			 const struct side *d, const char *target)
 {
 	struct cpus wc = first(&w->cpus, w->n), dc = first(&d->cpus, d->n);
 	char workers[112], drivers[112];
 
 	side_text(workers, sizeof(workers), w, "worker");
 	side_text(drivers, sizeof(drivers), d, "driver");
-	if (d->n == 0)
+	if (target != NULL)
+		snprintf(p->why, sizeof(p->why),
+			 "no workers: the target is %s; %s", target, drivers);
+	else if (d->n == 0)
 		snprintf(p->why, sizeof(p->why), "%s, no drivers", workers);
 	else if (w->pinned && d->pinned && equal(&wc, &dc))
 		snprintf(p->why, sizeof(p->why), "%s, %u driver%s sharing %s",
@@ -288,7 +291,7 @@ static bool overlap(const struct side *w, const struct side *d)
 {
 	struct cpus wc = first(&w->cpus, w->n), dc = first(&d->cpus, d->n);
 
-	if (d->n == 0)
+	if (d->n == 0 || w->n == 0)
 		return false;
 	return !w->pinned || !d->pinned || without(&dc, &wc).n < dc.n;
 }
@@ -316,12 +319,16 @@ int plan_make(struct plan *out, const struct cfg *cfg,
 	plan_workers(&w, &d, load, &usable);
 	if (load)
 		plan_drivers(&d, &w, &usable);
+	/* The target is left the CPUs that the workers would have. */
+	if (cfg->has_target)
+		w.n = 0;
 	plan.nworkers = w.n;
 	plan.ndrivers = d.n;
 	plan.sharing = overlap(&w, &d);
 	assign(plan.worker_cpu, &w);
 	assign(plan.driver_cpu, &d);
-	explain_plan(&plan, &w, &d);
+	explain_plan(&plan, &w, &d,
+		     cfg->has_target ? cfg->target.address : NULL);
 	*out = plan;
 	return 0;
 }

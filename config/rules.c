@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "config/rules.h"
+#include "config/rules_int.h"
 
 #include "config/unit.h"
 #include "shm/base.h"
@@ -15,24 +15,19 @@
 /* No machine has more: it bounds a pin list. */
 #define PIN_MAX 1024
 
-#define LETTERS                      \
-	"abcdefghijklmnopqrstuvwxyz" \
-	"ABCDEFGHIJKLMNOPQRSTUVWXYZ" \
-	"0123456789"
-
-static bool said(const struct conv *c, const char *path)
+bool rules_said(const struct conv *c, const char *path)
 {
 	return node_find(c->root, path) != NULL;
 }
 
-static bool clean(const struct conv *c, const char *path)
+bool rules_clean(const struct conv *c, const char *path)
 {
 	return !fault_under(c->f, path);
 }
 
 /* ---- texts ---- */
 
-static void check_name(const struct conv *c, const char *path, const char *name)
+void rules_name(const struct conv *c, const char *path, const char *name)
 {
 	char quoted[UNIT_QUOTE_LEN];
 
@@ -46,11 +41,11 @@ static void check_name(const struct conv *c, const char *path, const char *name)
 
 static void check_scenario(const struct conv *c, const struct cfg *cfg)
 {
-	if (cfg->scenario == NULL && clean(c, "scenario"))
+	if (cfg->scenario == NULL && rules_clean(c, "scenario"))
 		conv_fault(c, "scenario",
 			   "missing; a scenario needs `scenario: NAME`");
-	check_name(c, "scenario", cfg->scenario);
-	check_name(c, "segment.name", cfg->segment.name);
+	rules_name(c, "scenario", cfg->scenario);
+	rules_name(c, "segment.name", cfg->segment.name);
 }
 
 /* "1.2.3.4" or "::1" */
@@ -74,9 +69,7 @@ static bool is_port(const char *text)
 	return unit_uint(text, &port, err, sizeof(err)) == 0 && port <= 65535;
 }
 
-/* What is wrong with an address to listen on, and what would be right; or NULL.
- */
-static const char *address_fault(const char *text)
+const char *rules_address_fault(const char *text)
 {
 	const char *colon = strrchr(text, ':');
 	bool bracket = text[0] == '[';
@@ -103,19 +96,61 @@ static const char *address_fault(const char *text)
 	       "127.0.0.1:8443 or [::1]:8443, and no host name";
 }
 
-static void check_listen(const struct conv *c, const struct cfg *cfg)
+static void check_listen(const struct conv *c, const char *key,
+			 const struct cfg_list *list)
 {
-	const struct cfg_list *list = &cfg->terminator.listen;
 	char path[64], quoted[UNIT_QUOTE_LEN];
 
 	for (size_t i = 0; i < list->n; i++) {
-		const char *fault = address_fault(list->item[i]);
+		const char *fault = rules_address_fault(list->item[i]);
 
 		if (fault == NULL)
 			continue;
-		snprintf(path, sizeof(path), "terminator.listen.%zu", i);
+		snprintf(path, sizeof(path), "terminator.%s.%zu", key, i);
 		conv_fault(c, path, "%s %s", unit_quote(quoted, list->item[i]),
 			   fault);
+	}
+}
+
+/* Two listeners of one address would share what comes, half without TLS. */
+static void check_listen_twice(const struct conv *c, const struct cfg *cfg)
+{
+	const struct cfg_list *tls = &cfg->terminator.listen;
+	const struct cfg_list *plain = &cfg->terminator.listen_plain;
+	char path[64], quoted[UNIT_QUOTE_LEN];
+
+	for (size_t i = 0; i < plain->n; i++)
+		for (size_t k = 0; k < tls->n; k++) {
+			const char *text = plain->item[i];
+			const char *colon = strrchr(text, ':');
+
+			if (strcmp(text, tls->item[k]) != 0 || colon == NULL ||
+			    strcmp(colon, ":0") == 0)
+				continue;
+			snprintf(path, sizeof(path),
+				 "terminator.listen_plain.%zu", i);
+			conv_fault(c, path,
+				   "%s is in listen as well; write another "
+				   "port",
+				   unit_quote(quoted, text));
+		}
+}
+
+static void check_accept_doubt(const struct conv *c, const struct cfg *cfg)
+{
+	const struct cfg_list *list = &cfg->accept_doubt;
+	char path[40], quoted[UNIT_QUOTE_LEN];
+
+	for (size_t i = 0; i < list->n; i++) {
+		const char *word = list->item[i];
+
+		if (word[strspn(word, "abcdefghijklmnopqrstuvwxyz-")] == '\0')
+			continue;
+		snprintf(path, sizeof(path), "accept_doubt.%zu", i);
+		conv_fault(c, path,
+			   "%s is no name of a doubt; write it as the result "
+			   "does, in small letters and dashes",
+			   unit_quote(quoted, word));
 	}
 }
 
@@ -150,10 +185,10 @@ static void check_server_name(const struct conv *c, const struct cfg *cfg)
 
 /* ---- tls ---- */
 
-static void check_versions(const struct conv *c, const struct cfg *cfg)
+static void check_versions(const struct conv *c, const char *path_of,
+			   const struct cfg_list *list)
 {
 	static const char *const known[] = {"TLSv1.2", "TLSv1.3"};
-	const struct cfg_list *list = &cfg->tls.versions;
 	char path[64], quoted[UNIT_QUOTE_LEN];
 
 	for (size_t i = 0; i < list->n; i++) {
@@ -161,7 +196,7 @@ static void check_versions(const struct conv *c, const struct cfg *cfg)
 
 		if (strcmp(v, known[0]) == 0 || strcmp(v, known[1]) == 0)
 			continue;
-		snprintf(path, sizeof(path), "tls.versions.%zu", i);
+		snprintf(path, sizeof(path), "%s.%zu", path_of, i);
 		conv_fault(c, path, "%s is not known; write %s or %s",
 			   unit_quote(quoted, v), known[0], known[1]);
 	}
@@ -189,9 +224,9 @@ static void check_certificate(const struct conv *c, const struct cfg *cfg)
 	const struct cfg_certificate *cert = &cfg->tls.certificate;
 	const char *path = "tls.certificate";
 
-	if (!clean(c, path))
+	if (!rules_clean(c, path))
 		return;
-	if (said(c, "tls.certificate.make") &&
+	if (rules_said(c, "tls.certificate.make") &&
 	    (cert->chain != NULL || cert->key != NULL))
 		conv_fault(
 			c, "tls.certificate.make",
@@ -212,7 +247,7 @@ static void check_client_auth(const struct conv *c, const struct cfg *cfg)
 {
 	bool asked = cfg->tls.client_auth != CFG_CLIENT_AUTH_NONE;
 
-	if (!clean(c, "tls.client_auth") || !clean(c, "tls.ca"))
+	if (!rules_clean(c, "tls.client_auth") || !rules_clean(c, "tls.ca"))
 		return;
 	if (asked && cfg->tls.ca == NULL)
 		conv_fault(c, "tls.client_auth",
@@ -239,7 +274,7 @@ static void check_key_file(const struct conv *c, const struct cfg *cfg)
 		conv_fault(c, path,
 			   "keys of a file are shared by all workers; take "
 			   "key_file out, or shared: false");
-	if (said(c, "tls.tickets.rotate"))
+	if (rules_said(c, "tls.tickets.rotate"))
 		conv_fault(c, "tls.tickets.rotate",
 			   "keys of a file are never rotated; take rotate out, "
 			   "or key_file");
@@ -250,14 +285,14 @@ static void check_tickets(const struct conv *c, const struct cfg *cfg)
 	const struct cfg_tickets *t = &cfg->tls.tickets;
 	char text[40];
 
-	if (!clean(c, "tls.tickets"))
+	if (!rules_clean(c, "tls.tickets"))
 		return;
 	if (t->key_file != NULL) {
 		check_key_file(c, cfg);
 	} else if (t->rotate > 0 && t->lifetime > OLDER_KEYS_MAX * t->rotate) {
 		unit_print_duration(t->lifetime, text, sizeof(text));
 		conv_fault(c,
-			   said(c, "tls.tickets.rotate")
+			   rules_said(c, "tls.tickets.rotate")
 				   ? "tls.tickets.rotate"
 				   : "tls.tickets.lifetime",
 			   "a lifetime of %s is more than %d rotations; rotate "
@@ -266,73 +301,10 @@ static void check_tickets(const struct conv *c, const struct cfg *cfg)
 	}
 }
 
-/* ---- phases ---- */
-
-static void check_phase_names(const struct conv *c, const struct cfg *cfg)
-{
-	char path[64], quoted[UNIT_QUOTE_LEN];
-
-	for (size_t i = 0; i < cfg->nphases; i++) {
-		const char *name = cfg->phases[i].name;
-
-		snprintf(path, sizeof(path), "phases.%zu.name", i);
-		if (name == NULL || !clean(c, path))
-			continue;
-		check_name(c, path, name);
-		for (size_t k = 0; k < i; k++) {
-			if (cfg->phases[k].name == NULL ||
-			    strcmp(cfg->phases[k].name, name) != 0)
-				continue;
-			conv_fault(c, path,
-				   "%s is the name of phases.%zu as well; give "
-				   "each a name of its own, such as name: "
-				   "%.40s-%zu",
-				   unit_quote(quoted, name), k, name, i + 1);
-			break;
-		}
-	}
-}
-
-static bool offers(const struct cfg *cfg, const char *version)
-{
-	for (size_t i = 0; i < cfg->tls.versions.n; i++)
-		if (strcmp(cfg->tls.versions.item[i], version) == 0)
-			return true;
-	return false;
-}
-
-/* Why no handshake could resume, or NULL. */
-static const char *no_resuming(const struct conv *c, const struct cfg *cfg)
-{
-	if (!clean(c, "tls.tickets") || !clean(c, "tls.versions"))
-		return NULL;
-	if (!cfg->tls.tickets.enabled)
-		return "tls.tickets.enabled is false";
-	if (cfg->tls.tickets.per_handshake == 0 && offers(cfg, "TLSv1.3"))
-		return "tls.tickets.per_handshake is 0, so TLS 1.3 gives no "
-		       "ticket";
-	return NULL;
-}
-
-static void check_resumed(const struct conv *c, const struct cfg *cfg)
-{
-	const char *why = no_resuming(c, cfg);
-	char path[64];
-
-	for (size_t i = 0; i < cfg->nphases && why != NULL; i++) {
-		snprintf(path, sizeof(path), "phases.%zu.handshake", i);
-		if (cfg->phases[i].handshake == CFG_HANDSHAKE_RESUMED)
-			conv_fault(c, path,
-				   "nothing can resume: %s; change that, or "
-				   "write handshake: full",
-				   why);
-	}
-}
-
 static void check_load(const struct conv *c, const struct cfg *cfg)
 {
 	if (cfg->nphases > 0 && cfg->load.drivers == CFG_NO_DRIVERS &&
-	    clean(c, "load.drivers"))
+	    rules_clean(c, "load.drivers"))
 		conv_fault(c, "phases",
 			   "phases need a load, and there is none; take phases "
 			   "out, or load: none");
@@ -342,28 +314,78 @@ static void check_respond(const struct conv *c, const struct cfg *cfg)
 {
 	const struct cfg_respond *r = &cfg->terminator.respond;
 
-	if (clean(c, "terminator.respond") &&
+	if (rules_clean(c, "terminator.respond") &&
 	    r->mode == CFG_RESPOND_SPEAK_FIRST && r->body == 0)
 		conv_fault(c, "terminator.respond.body",
 			   "speak-first has to send something; write 1B or "
 			   "more, or mode: close");
 }
 
-void rules_check(const struct conv *c, const struct cfg *cfg)
+static void check_server(const struct conv *c, const struct cfg *cfg)
 {
-	check_scenario(c, cfg);
-	check_listen(c, cfg);
+	check_listen(c, "listen", &cfg->terminator.listen);
+	if (rules_said(c, "terminator.listen_plain"))
+		check_listen(c, "listen_plain", &cfg->terminator.listen_plain);
+	check_listen_twice(c, cfg);
 	check_respond(c, cfg);
 	check_pin(c, "workers.pin", cfg->workers.pin);
-	check_versions(c, cfg);
-	check_names(c, "tls.groups", &cfg->tls.groups);
-	check_names(c, "tls.ciphers", &cfg->tls.ciphers);
 	check_client_auth(c, cfg);
 	check_certificate(c, cfg);
 	check_tickets(c, cfg);
+}
+
+void rules_check(const struct conv *c, const struct cfg *cfg)
+{
+	check_scenario(c, cfg);
+	check_accept_doubt(c, cfg);
+	check_versions(c, "tls.versions", &cfg->tls.versions);
+	check_names(c, "tls.groups", &cfg->tls.groups);
+	check_names(c, "tls.ciphers", &cfg->tls.ciphers);
 	check_pin(c, "load.pin", cfg->load.pin);
 	check_server_name(c, cfg);
+	check_versions(c, "load.versions", &cfg->load.versions);
+	check_names(c, "load.groups", &cfg->load.groups);
+	check_names(c, "load.ciphers", &cfg->load.ciphers);
 	check_load(c, cfg);
-	check_phase_names(c, cfg);
-	check_resumed(c, cfg);
+	if (cfg->has_target)
+		rules_check_target(c, cfg);
+	else
+		check_server(c, cfg);
+	rules_check_drivers(c, cfg);
+	rules_check_phases(c, cfg);
+}
+
+/* Does it say how our own server is to be? */
+static bool is_ours(const struct opt_row *row)
+{
+	switch (row->section) {
+	case OPT_IN_TERMINATOR:
+	case OPT_IN_RESPOND:
+	case OPT_IN_WORKERS:
+	case OPT_IN_CERTIFICATE:
+	case OPT_IN_TICKETS:
+		return true;
+	case OPT_IN_TLS:
+		return strcmp(row->key, "client_auth") == 0 ||
+		       strcmp(row->key, "ca") == 0;
+	default:
+		return false;
+	}
+}
+
+bool rules_moot(const struct cfg *cfg, const struct opt_row *row, size_t phase)
+{
+	if (row->section == OPT_IN_PHASE)
+		return rules_misplaced(&cfg->phases[phase], row->key) != NULL;
+	if (row->section == OPT_IN_TARGET)
+		return !cfg->has_target;
+	if (is_ours(row) && cfg->has_target)
+		return true;
+	/* Defaults that would contradict what was said in their stead. */
+	if (row->section == OPT_IN_CERTIFICATE)
+		return strcmp(row->key, "make") == 0 &&
+		       cfg->tls.certificate.chain != NULL;
+	return row->section == OPT_IN_TICKETS &&
+	       strcmp(row->key, "rotate") == 0 &&
+	       cfg->tls.tickets.key_file != NULL;
 }
