@@ -211,7 +211,9 @@ static json_t *phase_json(const struct shm_seg *seg, const struct res_phase *p,
 							(int)p->cfg->handshake))
 				 : json_null());
 	json_object_set_new(o, "loop",
-			    load ? json_string("closed") : json_null());
+			    !load	       ? json_null()
+			    : p->cfg->rate > 0 ? json_string("open")
+					       : json_string("closed"));
 	json_object_set_new(o, "is_result",
 			    json_boolean(!res_fatal(&p->doubts)));
 	json_object_set_new(o, "interrupted", json_boolean(p->interrupted));

@@ -170,6 +170,82 @@ static void single_row(const struct tbl *t, const char *name, int cpu,
 	fputc('\n', t->out);
 }
 
+static const char *handshake_words(const struct cfg_phase *p)
+{
+	switch (p->handshake) {
+	case CFG_HANDSHAKE_RESUMED:
+		return "resumed handshakes";
+	case CFG_HANDSHAKE_MIX:
+		return "full and resumed handshakes mixed";
+	case CFG_HANDSHAKE_REFUSED:
+		return "full handshakes after a refused ticket";
+	case CFG_HANDSHAKE_FULL:
+		break;
+	}
+	return "full handshakes";
+}
+
+/* "NAME: ..., closed loop of 32 connections, 5.0 s" */
+static void phase_title(const struct tbl *t, const struct res_phase *p)
+{
+	uint64_t n = p->cfg->connections != CFG_AUTO ? p->cfg->connections
+						     : t->cfg->load.connections;
+	char a[FMT_LEN], b[FMT_LEN];
+
+	paint(t, "\033[1m");
+	fprintf(t->out, "%s: %s", p->cfg->name, handshake_words(p->cfg));
+	if (p->cfg->rate > 0)
+		fprintf(t->out, ", open loop at %s/s",
+			fmt_rate(a, (double)p->cfg->rate / 1000, 9));
+	else
+		fprintf(t->out, ", closed loop of %s connections",
+			fmt_count(a, n));
+	fprintf(t->out, ", %s s\n",
+		fmt_fixed(b, (double)p->measured.taken_ns / 1e9, 1));
+	paint(t, "\033[0m");
+}
+
+/* A histogram of the drivers as "p50 / p99 ms", or "n/a". */
+static const char *two(const struct tbl *t, const struct res_phase *p,
+		       enum hist_id id, char buf[static 2 * FMT_LEN])
+{
+	const struct hist_view *h = shm_snap_hist(t->seg, &p->drivers, id);
+	char a[FMT_LEN], b[FMT_LEN];
+
+	if (h == NULL || hist_count(h) == 0)
+		return "n/a";
+	snprintf(buf, 2 * FMT_LEN, "%s / %s ms",
+		 fmt_ms(a, hist_percentile(h, 50)),
+		 fmt_ms(b, hist_percentile(h, 99)));
+	return buf;
+}
+
+/* What the clients saw: only of what this phase has. */
+static void clients(const struct tbl *t, const struct res_phase *p)
+{
+	uint64_t due = shm_snap_ctr(t->seg, &p->drivers, CTR_ID_arrivals);
+	uint64_t late = shm_snap_ctr(t->seg, &p->drivers, CTR_ID_arrivals_late);
+	uint64_t asked = shm_snap_ctr(t->seg, &p->drivers, CTR_ID_requests);
+	char a[2 * FMT_LEN], b[2 * FMT_LEN], c[FMT_LEN];
+
+	fprintf(t->out, "%-9sconnect p50 / p99 %s", "clients",
+		two(t, p, HIST_ID_connect_time, a));
+	if (p->cfg->rate > 0)
+		fprintf(t->out,
+			", whole connection from when it was due %s\n"
+			"%9s%s were due, %s of them begun late",
+			two(t, p, HIST_ID_conn_latency, b), "",
+			fmt_count(a, due), fmt_count(c, late));
+	if (asked > 0)
+		fprintf(t->out, "\n%9s%s requests/s, p50 / p99 %s", "",
+			fmt_rate(c,
+				 (double)asked * 1e9 /
+					 (double)p->measured.taken_ns,
+				 9),
+			two(t, p, HIST_ID_request_time, a));
+	fputs("\n\n", t->out);
+}
+
 /* One phase, one kind. */
 static void single_table(const struct tbl *t, const struct res_phase *p)
 {
@@ -177,12 +253,15 @@ static void single_table(const struct tbl *t, const struct res_phase *p)
 	bool resumed = p->cfg->handshake == CFG_HANDSHAKE_RESUMED;
 	enum res_kind kind = resumed ? RES_RESUMED : RES_FULL;
 	struct res_cost c;
-	char name[16], secs[FMT_LEN];
+	char name[16];
 
+	phase_title(t, p);
+	if (p->cfg->handshake == CFG_HANDSHAKE_MIX) {
+		pair_table(t, p, p);
+		clients(t, p);
+		return;
+	}
 	paint(t, "\033[1m");
-	fprintf(t->out, "%s: %s handshakes, %s s\n", p->cfg->name,
-		resumed ? "resumed" : "full",
-		fmt_fixed(secs, (double)p->measured.taken_ns / 1e9, 1));
 	fprintf(t->out, "%-6s%4s", "worker", "cpu");
 	cell(t, "busy %", 7);
 	half_head(t);
@@ -204,7 +283,7 @@ static void single_table(const struct tbl *t, const struct res_phase *p)
 	single_row(t, "drivers", -1, &p->drivers, p->drivers_cpu_ns,
 		   p->measured.taken_ns, &c);
 	paint(t, "\033[0m");
-	fputc('\n', t->out);
+	clients(t, p);
 }
 
 /* ---- head and foot ---- */

@@ -9,6 +9,10 @@
 
 /* Below this share a phase that was to resume did not: no result. */
 #define RESUMED_SHARE_MIN 0.99
+/* Percentage points that a mix may be off. */
+#define MIX_OFF_MAX 2
+/* An open loop that began this share of its connections when they were due. */
+#define ON_TIME_MIN 0.98
 /* Fewer handshakes than this in a window say little about a percentile. */
 #define HANDSHAKES_MIN 100
 /* More of the machine than this used by others changes what we measure: they
@@ -62,6 +66,34 @@ static void judge_resumption(struct res_phase *p, const struct shm_seg *seg,
 			  (unsigned long long)resumed);
 }
 
+/* The control: each connection offers a ticket that must be declined. */
+static void judge_refusal(struct res_phase *p, const struct shm_seg *seg)
+{
+	uint64_t refused = ctr(seg, &p->drivers, CTR_ID_hs_refused);
+	uint64_t full = ctr(seg, &p->drivers, CTR_ID_hs_full);
+
+	if ((double)refused < RESUMED_SHARE_MIN * (double)full)
+		res_doubt(&p->doubts, RES_FATAL, "not-refused",
+			  "only %llu of %llu full handshakes had offered a "
+			  "ticket",
+			  (unsigned long long)refused,
+			  (unsigned long long)full);
+}
+
+/* The share that was asked for, over the whole phase from rest to rest. */
+static void judge_mix(struct res_phase *p)
+{
+	double all = (double)(p->agree.driver_full + p->agree.driver_resumed);
+	double got = 100 * (double)p->agree.driver_resumed / all;
+
+	if (all > 0 && fabs(got - (double)p->cfg->resume) > MIX_OFF_MAX)
+		res_doubt(
+			&p->doubts, RES_DOUBT, "mix-off",
+			"%.1f %% of the handshakes were resumed, %llu %% were "
+			"asked for",
+			got, (unsigned long long)p->cfg->resume);
+}
+
 static void judge_handshakes(struct res_phase *p, const struct shm_seg *seg)
 {
 	uint64_t full = ctr(seg, &p->workers, CTR_ID_hs_full);
@@ -76,7 +108,12 @@ static void judge_handshakes(struct res_phase *p, const struct shm_seg *seg)
 			  (unsigned long long)failed);
 		return;
 	}
-	judge_resumption(p, seg, full, resumed);
+	if (p->cfg->handshake == CFG_HANDSHAKE_REFUSED)
+		judge_refusal(p, seg);
+	else if (p->cfg->handshake == CFG_HANDSHAKE_MIX)
+		judge_mix(p);
+	else
+		judge_resumption(p, seg, full, resumed);
 	if (full + resumed < HANDSHAKES_MIN)
 		res_doubt(&p->doubts, RES_DOUBT, "few-handshakes",
 			  "only %llu handshakes in the window: make the "
@@ -201,6 +238,16 @@ static void judge_steadiness(struct res_phase *p)
 
 /* ---- what limited the rate ---- */
 
+/* Open loop: were all connections begun when they were due? */
+static bool on_time(const struct res_phase *p, const struct shm_seg *seg)
+{
+	double due = (double)ctr(seg, &p->drivers, CTR_ID_arrivals);
+	double late = (double)ctr(seg, &p->drivers, CTR_ID_arrivals_late);
+
+	return p->cfg != NULL && p->cfg->rate > 0 && due > 0 &&
+	       due - late >= ON_TIME_MIN * due;
+}
+
 static const char *limit_server(struct res_phase *p, char *to, size_t len)
 {
 	snprintf(to, len,
@@ -222,6 +269,12 @@ static const char *limit_of(struct res_phase *p, const struct shm_seg *seg,
 	}
 	if (p->busy_max >= BUSY_SATURATED)
 		return limit_server(p, to, len);
+	if (on_time(p, seg)) {
+		snprintf(to, len,
+			 "the offered rate: the loop is open, and nobody was "
+			 "saturated");
+		return "offered-rate";
+	}
 	if (p->driver_busy_max >= BUSY_SATURATED) {
 		snprintf(to, len,
 			 "the drivers: the busiest used %.0f %% of a CPU, the "

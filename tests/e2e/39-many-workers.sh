@@ -10,6 +10,10 @@ phases:
 EOF
 # SO_REUSEPORT deals connections out over all listeners. On a shared one whoever is
 # awake takes them, and on two CPUs few of 64 are.
+# Each worker's ring needs 160 KiB, of all that a user may lock together.
+limit=$(ulimit -l)
+[ "$(id -u)" -eq 0 ] || [ "$limit" = unlimited ] || [ "$limit" -ge 16384 ] ||
+	skip "64 workers need 10 MiB of locked memory, RLIMIT_MEMLOCK is $limit KiB"
 declare -A least=([reuseport]=16 [shared]=2)
 for accept in reuseport shared; do
 	measure --set workers.count=64 --set "terminator.accept=$accept"
