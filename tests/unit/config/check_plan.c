@@ -398,6 +398,42 @@ START_TEST(processes_and_cpus_are_as_the_table_says)
 }
 END_TEST
 
+START_TEST(a_target_has_no_workers)
+{
+	static const struct expect row[] = {
+		{1, 0, 0, "auto", "auto", false, "1 driver on CPU 0"},
+		{2, 0, 0, "auto", "auto", false, "2 drivers on CPUs 0-1"},
+		{3, 0, 0, "auto", "auto", false, "3 drivers on CPUs 0-2"},
+		{4, 0, 0, "auto", "auto", false, "2 drivers on CPUs 2-3"},
+		{5, 0, 0, "auto", "auto", false, "3 drivers on CPUs 2-4"},
+		{8, 0, 1, "auto", "auto", false, "1 driver on CPU 4"},
+		{2, 0, 5, "auto", "auto", false, "5 drivers on CPUs 0-1"},
+		{8, 0, 0, "auto", "0-1", false, "2 drivers on CPUs 0-1"},
+		{8, 0, 3, "auto", "7", false, "3 drivers on CPU 7"},
+		{8, 0, 0, "auto", "none", false, "4 drivers not pinned"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(row); i++) {
+		struct plan_cpus cpus = machine(row[i].ncpu, 0);
+		struct cfg cfg = scenario();
+		char address[] = "127.0.0.1:8443", why[256];
+		struct plan plan;
+
+		cfg.has_target = true;
+		cfg.target.address = address;
+		cfg.load.drivers = row[i].drivers;
+		cfg.load.pin = (char *)row[i].driver_pin;
+		plan = planned(&cfg, &cpus);
+		snprintf(why, sizeof(why),
+			 "no workers: the target is 127.0.0.1:8443; %s",
+			 row[i].why);
+		ck_assert_str_eq(plan.why, why);
+		ck_assert_uint_eq(plan.nworkers, 0);
+		ck_assert(!plan.sharing);
+	}
+}
+END_TEST
+
 START_TEST(without_phases_there_is_no_load)
 {
 	struct plan_cpus cpus = machine(8, 0);
@@ -576,6 +612,7 @@ static void add_works(TCase *t)
 	tcase_add_test(t, a_mount_may_begin_below_the_top);
 	tcase_add_test(t, without_mountinfo_the_usual_places_are_read);
 	tcase_add_test(t, processes_and_cpus_are_as_the_table_says);
+	tcase_add_test(t, a_target_has_no_workers);
 	tcase_add_test(t, without_phases_there_is_no_load);
 	tcase_add_test(t, a_quota_leaves_the_first_cpus);
 	tcase_add_test(t, only_allowed_cpus_are_used);

@@ -79,6 +79,37 @@ static const struct good sizes[] = {
 	{"0.0009765625KiB", 1},
 };
 
+static const struct good rates[] = {
+	{"0/s", 0},
+	{"0.001/s", 1},
+	{"0.5/s", 500},
+	{"2000/s", 2000000},
+	{"2000.000/s", 2000000},
+	{"120/min", 2000},
+	{"1.5/min", 25},
+	{"0.06/min", 1},
+	{"307445734561825/s", UINT64_C(307445734561825000)},
+};
+
+static const struct good percents[] = {
+	{"0%", 0},
+	{"70%", 70},
+	{"50.0%", 50},
+	{"101%", 101},
+};
+
+START_TEST(rates_are_read_in_thousandths_per_second)
+{
+	all_read(unit_rate, rates, ARRAY_LEN(rates));
+}
+END_TEST
+
+START_TEST(percentages_are_read_whole)
+{
+	all_read(unit_percent, percents, ARRAY_LEN(percents));
+}
+END_TEST
+
 START_TEST(durations_are_read_in_nanoseconds)
 {
 	all_read(unit_duration, durations, ARRAY_LEN(durations));
@@ -138,8 +169,19 @@ START_TEST(the_shortest_exact_form_is_printed)
 		{"1kB", 1000},	 {"1536B", 1536},     {"1GiB", 1073741824},
 		{"1025B", 1025}, {"1.5MiB", 1572864}, {"1001kB", 1001000},
 	};
+	static const struct good per_second[] = {
+		{"0/s", 0},	     {"0.001/s", 1},	{"0.01/s", 10},
+		{"0.5/s", 500},	     {"1/s", 1000},	{"1.023/s", 1023},
+		{"2000/s", 2000000}, {"10.1/s", 10100}, {"10/s", 10000},
+	};
 	char buf[40];
 
+	for (size_t i = 0; i < ARRAY_LEN(per_second); i++) {
+		unit_print_rate(per_second[i].value, buf, sizeof(buf));
+		ck_assert_str_eq(buf, per_second[i].text);
+	}
+	unit_print_percent(70, buf, sizeof(buf));
+	ck_assert_str_eq(buf, "70%");
 	for (size_t i = 0; i < ARRAY_LEN(times); i++) {
 		unit_print_duration(times[i].value, buf, sizeof(buf));
 		ck_assert_str_eq(buf, times[i].text);
@@ -171,6 +213,13 @@ START_TEST(what_is_printed_reads_back)
 		unit_print_size(v, buf, sizeof(buf));
 		ck_assert_int_eq(unit_size(buf, &back, err, sizeof(err)), 0);
 		ck_assert_uint_eq(back, v);
+		unit_print_percent(v, buf, sizeof(buf));
+		ck_assert_int_eq(unit_percent(buf, &back, err, sizeof(err)), 0);
+		ck_assert_uint_eq(back, v);
+		/* Larger ones are no option's. */
+		unit_print_rate(v >> 6, buf, sizeof(buf));
+		ck_assert_int_eq(unit_rate(buf, &back, err, sizeof(err)), 0);
+		ck_assert_uint_eq(back, v >> 6);
 	}
 }
 END_TEST
@@ -309,6 +358,53 @@ START_TEST(sizes_that_could_be_misread_are_refused)
 }
 END_TEST
 
+START_TEST(rates_that_could_be_misread_are_refused)
+{
+	static const struct bad row[] = {
+		{"2000", "\"2000\" has no unit: write 2000/s or 2000/min"},
+		{"2000 /s", "\"2000 /s\" has a space: write 2000/s"},
+		{"2000/h",
+		 "\"2000/h\" has no known unit: units are /s or /min"},
+		{"2k/s", "\"2k/s\" has no known unit: units are /s or /min"},
+		{"/s", "\"/s\" is not a number: write a rate such as 2000/s or "
+		       "120/min"},
+		{"none",
+		 "\"none\" is not a number: write a rate such as 2000/s or "
+		 "120/min"},
+		{"-1/s", "\"-1/s\" is negative: write a rate such as 2000/s or "
+			 "120/min"},
+		{"100/min", "\"100/min\" is no whole number of thousandths "
+			    "per second: write 1.667/s"},
+		{"0.0005/s", "\"0.0005/s\" is no whole number of thousandths "
+			     "per second: write 0.001/s"},
+		{"0.0000001/s",
+		 "\"0.0000001/s\" is no whole number of thousandths per "
+		 "second: write fewer decimals"},
+		{"307445734561826/s",
+		 "\"307445734561826/s\" is too large for any option"},
+	};
+
+	all_refused(unit_rate, row, ARRAY_LEN(row));
+}
+END_TEST
+
+START_TEST(percentages_that_could_be_misread_are_refused)
+{
+	static const struct bad row[] = {
+		{"70", "\"70\" has no unit: write 70%"},
+		{"0.7", "\"0.7\" has no unit: write 0.7%"},
+		{"70 %", "\"70 %\" has a space: write 70%"},
+		{"70p", "\"70p\" has no known unit: units are %"},
+		{"12.5%", "\"12.5%\" is no whole number of percents: write "
+			  "fewer decimals"},
+		{"%", "\"%\" is not a number: write a percentage such as "
+		      "50%"},
+	};
+
+	all_refused(unit_percent, row, ARRAY_LEN(row));
+}
+END_TEST
+
 START_TEST(whole_numbers_that_could_be_misread_are_refused)
 {
 	static const struct bad row[] = {
@@ -375,6 +471,8 @@ int main(void)
 
 	tcase_add_test(works, durations_are_read_in_nanoseconds);
 	tcase_add_test(works, sizes_are_read_in_bytes);
+	tcase_add_test(works, rates_are_read_in_thousandths_per_second);
+	tcase_add_test(works, percentages_are_read_whole);
 	tcase_add_test(works, whole_numbers_are_digits_alone);
 	tcase_add_test(works, cpu_lists_keep_their_order);
 	tcase_add_test(works, the_shortest_exact_form_is_printed);
@@ -386,6 +484,8 @@ int main(void)
 		       what_is_no_whole_number_of_nanoseconds_is_refused);
 	tcase_add_test(refuses, durations_that_could_be_misread_are_refused);
 	tcase_add_test(refuses, sizes_that_could_be_misread_are_refused);
+	tcase_add_test(refuses, rates_that_could_be_misread_are_refused);
+	tcase_add_test(refuses, percentages_that_could_be_misread_are_refused);
 	tcase_add_test(refuses,
 		       whole_numbers_that_could_be_misread_are_refused);
 	tcase_add_test(refuses, cpu_lists_that_are_none_are_refused);
