@@ -198,6 +198,24 @@ static json_t *slices_json(const struct res_phase *p)
 		"longest_silence_ns", whole(f->silent_ns), "rows", rows);
 }
 
+/* Requests or plain connections, where the phase is about them. */
+static json_t *work_json(const struct shm_seg *seg, const struct res_phase *p)
+{
+	uint64_t n;
+
+	if (res_of_handshakes(p->cfg))
+		return json_null();
+	n = res_work(seg, p, &p->workers);
+	return json_pack(
+		"{s:s, s:o, s:o, s:o, s:o}", "of",
+		p->cfg->requests > 0 ? "requests" : "connections", "count",
+		whole(n), "per_s",
+		real((double)n * 1e9 / (double)p->measured.taken_ns), "cpu_us",
+		us(res_work_ns(seg, p, &p->workers, p->workers_cpu_ns)),
+		"driver_cpu_us",
+		us(res_work_ns(seg, p, &p->drivers, p->drivers_cpu_ns)));
+}
+
 static json_t *phase_json(const struct shm_seg *seg, const struct res_phase *p,
 			  double ref)
 {
@@ -228,6 +246,7 @@ static json_t *phase_json(const struct shm_seg *seg, const struct res_phase *p,
 			    row_json(seg, &p->drivers, SHM_DRIVER,
 				     p->drivers_cpu_ns, p->measured.taken_ns,
 				     ref));
+	json_object_set_new(o, "work", work_json(seg, p));
 	json_object_set_new(o, "identity_ok", json_boolean(p->identity));
 	json_object_set_new(o, "both_ends",
 			    load ? agree_json(&p->agree) : json_null());

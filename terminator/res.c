@@ -220,8 +220,10 @@ static void balance(struct res_phase *p, const struct shm_seg *seg)
 			continue;
 		p->busy_max = fmax(p->busy_max, busy);
 		p->workers_cpu_ns += p->measured.cpu_ns[i];
-		hs[n] = ctr(seg, s, CTR_ID_hs_full) +
-			ctr(seg, s, CTR_ID_hs_resumed);
+		hs[n] = res_of_handshakes(p->cfg)
+				? ctr(seg, s, CTR_ID_hs_full) +
+					  ctr(seg, s, CTR_ID_hs_resumed)
+				: res_work(seg, p, s);
 		p->min_hs = base_min(p->min_hs, hs[n]);
 		p->max_hs = base_max(p->max_hs, hs[n]);
 		n++;
@@ -282,6 +284,30 @@ int res_phase(struct res_phase *out, const struct shm_seg *seg,
 	out->facts = slc_judge(&out->slices);
 	check_identity(out, seg, m);
 	return 0;
+}
+
+bool res_of_handshakes(const struct cfg_phase *phase)
+{
+	return phase == NULL || (phase->transport == CFG_TRANSPORT_TLS &&
+				 phase->requests != CFG_UNLIMITED);
+}
+
+uint64_t res_work(const struct shm_seg *seg, const struct res_phase *p,
+		  const struct shm_snap *snap)
+{
+	return ctr(seg, snap,
+		   p->cfg->requests > 0 ? CTR_ID_requests : CTR_ID_conn_plain);
+}
+
+double res_work_ns(const struct shm_seg *seg, const struct res_phase *p,
+		   const struct shm_snap *snap, uint64_t cpu_ns)
+{
+	uint64_t n = res_work(seg, p, snap);
+	uint64_t speed = ctr(seg, snap, CTR_ID_speed_ns);
+
+	if (n == 0)
+		return NAN;
+	return ((double)cpu_ns - (double)speed) / (double)n;
 }
 
 double res_reference_ns(const struct shm_seg *seg, const struct res_phase *p,

@@ -49,6 +49,19 @@ struct res_cost res_cost(const struct shm_seg *seg, const struct shm_snap *snap,
  */
 double res_saved(const struct res_cost *full, const struct res_cost *resumed);
 
+/* Does a phase measure handshakes? Otherwise it measures requests on kept
+ * connections, or connections and requests without TLS. */
+bool res_of_handshakes(const struct cfg_phase *phase);
+
+struct res_phase;
+
+/* What a phase of the other sort counts in `snap`: requests, or connections if
+ * it makes none; and the CPU time of one, ns (NaN without any). */
+uint64_t res_work(const struct shm_seg *seg, const struct res_phase *phase,
+		  const struct shm_snap *snap);
+double res_work_ns(const struct shm_seg *seg, const struct res_phase *phase,
+		   const struct shm_snap *snap, uint64_t cpu_ns);
+
 /* Jain's fairness index, (sum x)^2 / (n sum x^2): 1 when all are equal, 1/n
  * when one has all (Jain, Chiu, Hawe 1984). NaN when all are 0. */
 double res_jain(const uint64_t *x, uint32_t n);

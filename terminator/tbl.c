@@ -172,6 +172,11 @@ static void single_row(const struct tbl *t, const char *name, int cpu,
 
 static const char *handshake_words(const struct cfg_phase *p)
 {
+	if (p->transport == CFG_TRANSPORT_TCP)
+		return p->requests > 0 ? "requests without TLS"
+				       : "connections without TLS";
+	if (!res_of_handshakes(p))
+		return "requests on kept TLS connections";
 	switch (p->handshake) {
 	case CFG_HANDSHAKE_RESUMED:
 		return "resumed handshakes";
@@ -220,6 +225,13 @@ static const char *two(const struct tbl *t, const struct res_phase *p,
 	return buf;
 }
 
+static bool has(const struct tbl *t, const struct res_phase *p, enum hist_id id)
+{
+	const struct hist_view *h = shm_snap_hist(t->seg, &p->drivers, id);
+
+	return h != NULL && hist_count(h) > 0;
+}
+
 /* What the clients saw: only of what this phase has. */
 static void clients(const struct tbl *t, const struct res_phase *p)
 {
@@ -236,6 +248,9 @@ static void clients(const struct tbl *t, const struct res_phase *p)
 			"%9s%s were due, %s of them begun late",
 			two(t, p, HIST_ID_conn_latency, b), "",
 			fmt_count(a, due), fmt_count(c, late));
+	if (has(t, p, HIST_ID_first_byte))
+		fprintf(t->out, ", first byte %s",
+			two(t, p, HIST_ID_first_byte, a));
 	if (asked > 0)
 		fprintf(t->out, "\n%9s%s requests/s, p50 / p99 %s", "",
 			fmt_rate(c,
@@ -244,6 +259,55 @@ static void clients(const struct tbl *t, const struct res_phase *p)
 				 9),
 			two(t, p, HIST_ID_request_time, a));
 	fputs("\n\n", t->out);
+}
+
+static void work_row(const struct tbl *t, const char *name, int cpu,
+		     const struct res_phase *p, const struct shm_snap *snap,
+		     uint64_t cpu_ns)
+{
+	uint64_t window = p->measured.taken_ns, n = res_work(t->seg, p, snap);
+	double cost = res_work_ns(t->seg, p, snap, cpu_ns);
+	char b[FMT_LEN];
+
+	label(t, name, cpu);
+	cell(t, fmt_fixed(b, 100 * (double)cpu_ns / (double)window, 0), 7);
+	cell(t, fmt_rate(b, (double)n * 1e9 / (double)window, 9), 11);
+	cell(t, ns_cell(b, cost, false), 9);
+	cell(t, fmt_rate(b, 1e9 / cost, 9), 11);
+	cell(t, fmt_count(b, n), 13);
+	/* Drivers know a connection's bytes when it ends. */
+	if (snap->role == SHM_WORKER)
+		cell(t,
+		     fmt_bytes(b, (double)shm_snap_ctr(t->seg, snap,
+						       CTR_ID_bytes_out) *
+					  1e9 / (double)window),
+		     13);
+	fputc('\n', t->out);
+}
+
+/* A phase of requests, or of connections without TLS. */
+static void work_table(const struct tbl *t, const struct res_phase *p)
+{
+	const struct plan *plan = mst_plan(t->mst);
+	char name[16];
+
+	paint(t, "\033[1m");
+	fprintf(t->out, "%-6s%4s%7s%11s%*s%11s%13s%13s\n", "worker", "cpu",
+		"busy %", p->cfg->requests > 0 ? "requests/s" : "conns/s",
+		t->style.utf8 ? 10 : 9, sign(t, "CPU µs", "CPU us"), "core/s",
+		p->cfg->requests > 0 ? "requests" : "connections", "sent/s");
+	paint(t, "\033[0m");
+	for (uint32_t i = 0; i < plan->nworkers; i++) {
+		snprintf(name, sizeof(name), "%3u", i);
+		work_row(t, name, plan->worker_cpu[i], p, &p->measured.snap[i],
+			 p->measured.cpu_ns[i]);
+	}
+	paint(t, "\033[1m");
+	work_row(t, "  all", -1, p, &p->workers, p->workers_cpu_ns);
+	paint(t, "\033[0m\033[2m");
+	work_row(t, "drivers", -1, p, &p->drivers, p->drivers_cpu_ns);
+	paint(t, "\033[0m");
+	clients(t, p);
 }
 
 /* One phase, one kind. */
@@ -256,6 +320,10 @@ static void single_table(const struct tbl *t, const struct res_phase *p)
 	char name[16];
 
 	phase_title(t, p);
+	if (!res_of_handshakes(p->cfg)) {
+		work_table(t, p);
+		return;
+	}
 	if (p->cfg->handshake == CFG_HANDSHAKE_MIX) {
 		pair_table(t, p, p);
 		clients(t, p);
@@ -441,6 +509,8 @@ static void speeds(const struct tbl *t)
 			total_of(t, p, false, resumed ? RES_RESUMED : RES_FULL);
 
 		if (!isfinite(speed) || p->cfg == NULL || !is_result(p))
+			continue;
+		if (!res_of_handshakes(p->cfg))
 			continue;
 		fprintf(t->out,
 			"%-9s%s: cores at %s %% of the run's mean speed; "

@@ -80,11 +80,13 @@ static void judge_refusal(struct res_phase *p, const struct shm_seg *seg)
 			  (unsigned long long)full);
 }
 
-/* The share that was asked for, over the whole phase from rest to rest. */
-static void judge_mix(struct res_phase *p)
+/* The share that was asked for, in the window: before it the drivers collect
+ * the tickets by full handshakes. */
+static void judge_mix(struct res_phase *p, const struct shm_seg *seg)
 {
-	double all = (double)(p->agree.driver_full + p->agree.driver_resumed);
-	double got = 100 * (double)p->agree.driver_resumed / all;
+	double resumed = (double)ctr(seg, &p->drivers, CTR_ID_hs_resumed);
+	double all = resumed + (double)ctr(seg, &p->drivers, CTR_ID_hs_full);
+	double got = 100 * resumed / all;
 
 	if (all > 0 && fabs(got - (double)p->cfg->resume) > MIX_OFF_MAX)
 		res_doubt(
@@ -111,7 +113,7 @@ static void judge_handshakes(struct res_phase *p, const struct shm_seg *seg)
 	if (p->cfg->handshake == CFG_HANDSHAKE_REFUSED)
 		judge_refusal(p, seg);
 	else if (p->cfg->handshake == CFG_HANDSHAKE_MIX)
-		judge_mix(p);
+		judge_mix(p, seg);
 	else
 		judge_resumption(p, seg, full, resumed);
 	if (full + resumed < HANDSHAKES_MIN)
@@ -123,6 +125,25 @@ static void judge_handshakes(struct res_phase *p, const struct shm_seg *seg)
 		res_doubt(&p->doubts, RES_DOUBT, "failures",
 			  "%llu handshakes or connects failed, more than 1 %%",
 			  (unsigned long long)failed);
+}
+
+/* A phase of requests on kept connections, or without TLS. */
+static void judge_work(struct res_phase *p, const struct shm_seg *seg)
+{
+	uint64_t bad = ctr(seg, &p->drivers, CTR_ID_requests_bad);
+	uint64_t failed = shm_snap_failed(seg, &p->drivers);
+	uint64_t done = res_work(seg, p, &p->workers);
+
+	if (done == 0)
+		res_doubt(&p->doubts, RES_FATAL, "no-work",
+			  "no %s was completed in the window (%llu failed)",
+			  p->cfg->requests > 0 ? "request" : "connection",
+			  (unsigned long long)(failed + bad));
+	else if ((bad + failed) * 100 > done)
+		res_doubt(
+			&p->doubts, RES_DOUBT, "failures",
+			"%llu connections or answers were bad, more than 1 %%",
+			(unsigned long long)(bad + failed));
 }
 
 /* ---- both ends ---- */
@@ -311,7 +332,10 @@ void vrd_judge(struct res_phase *p, const struct shm_seg *seg,
 			  (double)p->measured.taken_ns / 1e9);
 	if (p->cfg == NULL)
 		return;
-	judge_handshakes(p, seg);
+	if (res_of_handshakes(p->cfg))
+		judge_handshakes(p, seg);
+	else
+		judge_work(p, seg);
 	judge_agreement(p);
 	judge_machine(p);
 	judge_delay(p, seg, m);
