@@ -14,44 +14,41 @@
 #include <time.h>
 #include <unistd.h>
 
-enum source {
-	FROM_PIDS,
-	FROM_PID_FILE,
-	FROM_CGROUP,
-	FROM_ADDRESS
+const char *const tgt_keys[] = {
+	[TGT_FROM_PIDS] = "target.pids",
+	[TGT_FROM_PID_FILE] = "target.pid_file",
+	[TGT_FROM_CGROUP] = "target.cgroup",
+	[TGT_FROM_ADDRESS] = "target.address",
 };
 
-static const char *const keys[] = {
-	[FROM_PIDS] = "target.pids",
-	[FROM_PID_FILE] = "target.pid_file",
-	[FROM_CGROUP] = "target.cgroup",
-	[FROM_ADDRESS] = "target.address",
-};
-
-struct tgt {
-	enum source source;
-	char value[PATH_MAX]; /* of its key; of target.pids joined by ", " */
-	char about[PATH_MAX + 32];
-	char name[64];
-	struct tgt_group group;
-	struct tgt_ids roots; /* owns; without a cgroup: those named or found */
-	struct tgt_sample last; /* owns; what tgt_sample() goes on from */
-	uint64_t last_boot_ns;	/* when it looked for processes, since boot */
-	bool opened;
-	char why[PATH_MAX + 512];
-};
-
-/* Keeps "KEY: what is wrong" for tgt_why(); returns `rc`. */
-__attribute__((format(printf, 3, 4))) static int fault(struct tgt *t, int rc,
-						       const char *fmt, ...)
+int tgt_fault(struct tgt *t, int rc, const char *fmt, ...)
 {
-	int n = snprintf(t->why, sizeof(t->why), "%s: ", keys[t->source]);
+	int n = snprintf(t->why, sizeof(t->why), "%s: ", tgt_keys[t->source]);
 	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(t->why + n, sizeof(t->why) - (size_t)n, fmt, ap);
 	va_end(ap);
 	return rc;
+}
+
+const struct tgt_proc *tgt_find_proc(const struct tgt_sample *s, pid_t pid,
+				     uint64_t start_ticks)
+{
+	uint32_t low = 0, high = s->n;
+
+	while (low < high) {
+		uint32_t mid = low + (high - low) / 2;
+
+		if (s->proc[mid].pid < pid)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (low == s->n || s->proc[low].pid != pid ||
+	    s->proc[low].start_ticks != start_ticks)
+		return NULL;
+	return &s->proc[low];
 }
 
 /* ---- CPU times ---- */
@@ -75,283 +72,6 @@ static void cpu_add(struct tgt_cpu *sum, const struct tgt_cpu *a)
 	sum->total_ns += a->total_ns;
 	sum->user_ns += a->user_ns;
 	sum->system_ns += a->system_ns;
-}
-
-/* ---- the processes that were named ---- */
-
-/* What to do when a process that was named does not run. */
-static const char *hint(const struct tgt *t)
-{
-	if (t->source == FROM_PID_FILE)
-		return "is the file older than the server's last start?";
-	return "write what `pgrep -d, NAME` prints, or target.pid_file";
-}
-
-static int add_root(struct tgt *t, struct tgt_ids *roots, pid_t pid)
-{
-	struct tgt_proc p;
-	struct tgt_id id;
-
-	if (pid == getpid())
-		return fault(t, -EINVAL,
-			     "%s: process %d is tterm itself, not a server",
-			     t->value, (int)pid);
-	if (tgt_proc_stat(pid, &p) < 0 || p.state == 'Z' || p.state == 'X')
-		return fault(t, -ESRCH, "%s: process %d does not run%s; %s",
-			     t->value, (int)pid,
-			     geteuid() == 0 ? "" : ", or is hidden from us",
-			     hint(t));
-	id = (struct tgt_id){
-		.pid = pid, .parent = p.parent, .start_ticks = p.start_ticks};
-	return tgt_ids_add(roots, &id) < 0 ? fault(t, -ENOMEM, "out of memory")
-					   : 0;
-}
-
-static int roots_of_pids(struct tgt *t, const struct tgt_want *want)
-{
-	for (size_t i = 0; i < want->npids; i++) {
-		pid_t pid = tgt_pid_parse(want->pids[i]);
-		int rc;
-
-		if (pid == 0)
-			return fault(
-				t, -EINVAL,
-				"\"%s\" is not a process id; write numbers "
-				"such as [4711, 4712]",
-				want->pids[i]);
-		rc = add_root(t, &t->roots, pid);
-		if (rc < 0)
-			return rc;
-	}
-	tgt_ids_sort(&t->roots);
-	return 0;
-}
-
-/* Some servers write one process a line; what follows is their own affair. */
-static int roots_of_file(struct tgt *t, struct tgt_ids *roots)
-{
-	char text[4096], *line, *save;
-	int rc = tgt_read_file(t->value, text, sizeof(text));
-	pid_t pid;
-
-	if (rc < 0)
-		return fault(t, rc,
-			     "%s: %s; is the server running, and does its "
-			     "configuration write its process id there?",
-			     t->value, strerror(-rc));
-	line = strtok_r(text, " \t\r\n", &save);
-	for (; line != NULL; line = strtok_r(NULL, " \t\r\n", &save)) {
-		pid = tgt_pid_parse(line);
-		if (pid == 0)
-			break;
-		rc = add_root(t, roots, pid);
-		if (rc < 0)
-			return rc;
-	}
-	if (roots->n == 0)
-		return fault(
-			t, -EINVAL,
-			"%s: holds no process id; its first line must be a "
-			"number, as a server's pid file has it",
-			t->value);
-	tgt_ids_sort(roots);
-	return 0;
-}
-
-static int roots_of_address(struct tgt *t, struct tgt_ids *roots)
-{
-	static const char *const other =
-		"write target.pids, target.pid_file or target.cgroup";
-	int rc = tgt_listen_pids(t->value, roots);
-
-	if (rc == -EINVAL)
-		return fault(t, rc,
-			     "\"%s\" is not an address; write it as "
-			     "127.0.0.1:8443 or [::1]:443",
-			     t->value);
-	if (rc == -ENXIO)
-		return fault(t, rc,
-			     "%s: nothing listens there on this machine; start "
-			     "the server first, or, if it listens in another "
-			     "network namespace, %s",
-			     t->value, other);
-	if (rc == -EACCES)
-		return fault(
-			t, rc,
-			"%s: who listens there cannot be seen (only root "
-			"sees into processes of other users); run tterm as "
-			"root, or %s",
-			t->value, other);
-	if (rc < 0)
-		return fault(t, rc, "%s: %s", t->value, strerror(-rc));
-	tgt_ids_sort(roots);
-	return 0;
-}
-
-/* ---- the processes there are now ---- */
-
-static bool is_there(const struct tgt_ids *all, const struct tgt_id *id)
-{
-	const struct tgt_id *now = tgt_ids_find(all, id->pid);
-
-	return now != NULL && now->start_ticks == id->start_ticks && !now->dead;
-}
-
-/*
- * A pid file or a listener names other processes after a restart of the server.
- * Whoever named processes by number means those.
- */
-static int renew_roots(struct tgt *t, const struct tgt_id *gone)
-{
-	struct tgt_ids roots = {0};
-	int rc;
-
-	if (t->source == FROM_PIDS)
-		return fault(t, -ESRCH, "process %d has ended", (int)gone->pid);
-	rc = t->source == FROM_PID_FILE ? roots_of_file(t, &roots)
-					: roots_of_address(t, &roots);
-	if (rc < 0) {
-		tgt_ids_fini(&roots);
-		return rc;
-	}
-	tgt_ids_fini(&t->roots);
-	t->roots = roots;
-	return 0;
-}
-
-static int check_roots(struct tgt *t, const struct tgt_ids *all)
-{
-	for (size_t i = 0; i < t->roots.n; i++)
-		if (!is_there(all, &t->roots.item[i]))
-			return renew_roots(t, &t->roots.item[i]);
-	return 0;
-}
-
-static const struct tgt_proc *find_proc(const struct tgt_sample *s, pid_t pid,
-					uint64_t start_ticks)
-{
-	uint32_t low = 0, high = s->n;
-
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-
-		if (s->proc[mid].pid < pid)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (low == s->n || s->proc[low].pid != pid ||
-	    s->proc[low].start_ticks != start_ticks)
-		return NULL;
-	return &s->proc[low];
-}
-
-/*
- * Named, or counted before: a process whose parent has ended is nobody's
- * descendant any more and still the server's.
- */
-static bool is_known(const struct tgt *t, const struct tgt_id *id)
-{
-	const struct tgt_id *root = tgt_ids_find(&t->roots, id->pid);
-
-	return (root != NULL && root->start_ticks == id->start_ticks) ||
-	       find_proc(&t->last, id->pid, id->start_ticks) != NULL;
-}
-
-/*
- * tterm and what it starts are no part of the server, though it may have been
- * started by it. What process 1 adopted is not the server's either, where it
- * was only found listening.
- */
-static bool is_child(const struct tgt *t, const struct tgt_ids *all,
-		     const bool *in, const struct tgt_id *id)
-{
-	const struct tgt_id *parent = tgt_ids_find(all, id->parent);
-
-	return parent != NULL && in[parent - all->item] &&
-	       id->pid != getpid() &&
-	       !(parent->pid == 1 && t->source == FROM_ADDRESS);
-}
-
-static bool mark_children(const struct tgt *t, const struct tgt_ids *all,
-			  bool *in)
-{
-	bool more = false;
-
-	for (size_t i = 0; i < all->n; i++) {
-		if (in[i] || !is_child(t, all, in, &all->item[i]))
-			continue;
-		in[i] = true;
-		more = true;
-	}
-	return more;
-}
-
-static int members_of_tree(struct tgt *t, const struct tgt_ids *all,
-			   struct tgt_ids *out)
-{
-	bool *in = calloc(all->n + 1, sizeof(*in));
-	int rc = 0;
-
-	if (in == NULL)
-		return -ENOMEM;
-	for (size_t i = 0; i < all->n; i++)
-		in[i] = is_known(t, &all->item[i]);
-	while (mark_children(t, all, in))
-		continue;
-	for (size_t i = 0; i < all->n && rc == 0; i++)
-		if (in[i])
-			rc = tgt_ids_add(out, &all->item[i]);
-	free(in);
-	return rc;
-}
-
-static int find_tree(struct tgt *t, struct tgt_ids *out)
-{
-	struct tgt_ids all = {0};
-	int rc = tgt_proc_all(&all);
-
-	if (rc < 0)
-		fault(t, rc, "/proc cannot be read: %s", strerror(-rc));
-	if (rc == 0)
-		rc = check_roots(t, &all);
-	if (rc == 0) {
-		rc = members_of_tree(t, &all, out);
-		if (rc < 0)
-			fault(t, rc, "out of memory");
-	}
-	tgt_ids_fini(&all);
-	return rc;
-}
-
-static int find_group(struct tgt *t, struct tgt_ids *out)
-{
-	int rc = tgt_group_pids(&t->group, out);
-
-	if (rc < 0)
-		return fault(t, rc, "%s: its processes cannot be read: %s",
-			     t->value, strerror(-rc));
-	if (tgt_ids_find(out, getpid()) != NULL)
-		return fault(t, -EINVAL,
-			     "%s: tterm itself runs in this group, so its own "
-			     "CPU time would be counted; give the server a "
-			     "group of its own, or write target.pids or "
-			     "target.pid_file",
-			     t->value);
-	return 0;
-}
-
-static int find_members(struct tgt *t, struct tgt_ids *out)
-{
-	int rc = t->source == FROM_CGROUP ? find_group(t, out)
-					  : find_tree(t, out);
-
-	if (rc == 0 && out->n > TGT_MAX)
-		rc = fault(t, -E2BIG,
-			   "%s: these are %zu processes, and at most %d can be "
-			   "a target; name the server's own",
-			   t->value, out->n, TGT_MAX);
-	return rc;
 }
 
 /* ---- reading them ---- */
@@ -378,19 +98,19 @@ static int read_all(struct tgt *t, const struct tgt_ids *ids,
 
 	s->proc = calloc(ids->n + 1, sizeof(*s->proc));
 	if (s->proc == NULL)
-		return fault(t, -ENOMEM, "out of memory");
+		return tgt_fault(t, -ENOMEM, "out of memory");
 	s->taken_ns = clk_now();
-	s->by_cgroup = t->source == FROM_CGROUP;
+	s->by_cgroup = t->source == TGT_FROM_CGROUP;
 	if (s->by_cgroup)
 		rc = tgt_group_read(&t->group, &s->cgroup, &s->cgroup_bytes);
 	if (rc < 0)
-		return fault(t, rc, "%s: its CPU time cannot be read: %s",
-			     t->value, strerror(-rc));
+		return tgt_fault(t, rc, "%s: its CPU time cannot be read: %s",
+				 t->value, strerror(-rc));
 	for (size_t i = 0; i < ids->n; i++)
 		if (read_one(&ids->item[i], &s->proc[s->n]))
 			s->n++;
 	if (s->n == 0)
-		return fault(t, -ESRCH, "%s: no process is left", t->value);
+		return tgt_fault(t, -ESRCH, "%s: no process is left", t->value);
 	for (uint32_t i = 0; i < s->n; i++)
 		tgt_proc_memory(&s->proc[i]);
 	return 0;
@@ -411,7 +131,8 @@ static bool is_born(const struct tgt *t, const struct tgt_proc *p)
 static void account_one(const struct tgt *t, struct tgt_sample *s,
 			struct tgt_proc *p, struct tgt_cpu *waited)
 {
-	const struct tgt_proc *q = find_proc(&t->last, p->pid, p->start_ticks);
+	const struct tgt_proc *q =
+		tgt_find_proc(&t->last, p->pid, p->start_ticks);
 	struct tgt_cpu more;
 
 	if (q != NULL) {
@@ -448,7 +169,7 @@ static void account(const struct tgt *t, struct tgt_sample *s)
 		const struct tgt_proc *q = &last->proc[i];
 		struct tgt_cpu own = cpu_sub(&q->cpu, &q->before);
 
-		if (find_proc(s, q->pid, q->start_ticks) != NULL)
+		if (tgt_find_proc(s, q->pid, q->start_ticks) != NULL)
 			continue;
 		s->went++;
 		cpu_add(&seen, &own);
@@ -517,7 +238,7 @@ static int look(struct tgt *t)
 	uint64_t boot_ns = since_boot_ns();
 	struct tgt_sample s = {0};
 	struct tgt_ids ids = {0};
-	int rc = find_members(t, &ids);
+	int rc = tgt_members(t, &ids);
 
 	if (rc == 0)
 		rc = read_all(t, &ids, &s);
@@ -553,69 +274,36 @@ static int choose(struct tgt *t, const struct tgt_want *want)
 	const char *value = want->address;
 	int given = 0;
 
-	t->source = FROM_ADDRESS;
+	t->source = TGT_FROM_ADDRESS;
 	if (want->npids > 0) {
-		t->source = FROM_PIDS;
+		t->source = TGT_FROM_PIDS;
 		given++;
 	}
 	if (want->pid_file != NULL) {
-		t->source = FROM_PID_FILE;
+		t->source = TGT_FROM_PID_FILE;
 		value = want->pid_file;
 		given++;
 	}
 	if (want->cgroup != NULL) {
-		t->source = FROM_CGROUP;
+		t->source = TGT_FROM_CGROUP;
 		value = want->cgroup;
 		given++;
 	}
 	if (given > 1)
-		return fault(t, -EINVAL,
-			     "only one of target.pids, target.pid_file and "
-			     "target.cgroup may say what the server is");
-	if (t->source == FROM_PIDS)
+		return tgt_fault(t, -EINVAL,
+				 "only one of target.pids, target.pid_file and "
+				 "target.cgroup may say what the server is");
+	if (t->source == TGT_FROM_PIDS)
 		join_pids(t, want);
 	else if (value == NULL || value[0] == '\0')
-		return fault(t, -EINVAL, "is empty");
+		return tgt_fault(t, -EINVAL, "is empty");
 	else if (snprintf(t->value, sizeof(t->value), "%s", value) >=
 		 (int)sizeof(t->value))
-		return fault(t, -ENAMETOOLONG, "is longer than a path can be");
-	snprintf(t->about, sizeof(t->about), "%s: %s", keys[t->source],
+		return tgt_fault(t, -ENAMETOOLONG,
+				 "is longer than a path can be");
+	snprintf(t->about, sizeof(t->about), "%s: %s", tgt_keys[t->source],
 		 t->value);
 	return 0;
-}
-
-static int find_cgroup(struct tgt *t)
-{
-	int rc = tgt_group_find(&t->group, t->value);
-
-	if (rc == -ENOENT)
-		return fault(t, rc,
-			     "%s: there is no such group; write its folder, or "
-			     "its path below /sys/fs/cgroup, such as "
-			     "system.slice/nginx.service",
-			     t->value);
-	if (rc < 0)
-		return fault(t, rc,
-			     "%s: this group counts no CPU time (neither "
-			     "usage_usec in cpu.stat nor cpuacct.usage); write "
-			     "the group of the cpuacct controller",
-			     t->value);
-	return 0;
-}
-
-static int resolve(struct tgt *t, const struct tgt_want *want)
-{
-	switch (t->source) {
-	case FROM_PIDS:
-		return roots_of_pids(t, want);
-	case FROM_PID_FILE:
-		return roots_of_file(t, &t->roots);
-	case FROM_CGROUP:
-		return find_cgroup(t);
-	case FROM_ADDRESS:
-		return roots_of_address(t, &t->roots);
-	}
-	return -EINVAL;
 }
 
 static void set_name(struct tgt *t, const struct tgt_want *want)
@@ -623,8 +311,8 @@ static void set_name(struct tgt *t, const struct tgt_want *want)
 	const struct tgt_proc *p = NULL;
 
 	if (t->roots.n > 0)
-		p = find_proc(&t->last, t->roots.item[0].pid,
-			      t->roots.item[0].start_ticks);
+		p = tgt_find_proc(&t->last, t->roots.item[0].pid,
+				  t->roots.item[0].start_ticks);
 	if (p == NULL)
 		p = &t->last.proc[0];
 	snprintf(t->name, sizeof(t->name), "%s",
@@ -643,7 +331,7 @@ int tgt_open(struct tgt **out, const struct tgt_want *want, char *err,
 	}
 	rc = choose(t, want);
 	if (rc == 0)
-		rc = resolve(t, want);
+		rc = tgt_resolve(t, want);
 	if (rc == 0)
 		rc = look(t);
 	if (rc < 0) {
@@ -690,13 +378,14 @@ int tgt_sample(struct tgt *t, struct tgt_sample *out)
 	if (rc < 0)
 		return rc;
 	if (copy(out, &t->last) < 0)
-		return fault(t, -ENOMEM, "out of memory");
+		return tgt_fault(t, -ENOMEM, "out of memory");
 	return 0;
 }
 
 static void diff_one(struct tgt_proc *p, const struct tgt_sample *earlier)
 {
-	const struct tgt_proc *q = find_proc(earlier, p->pid, p->start_ticks);
+	const struct tgt_proc *q =
+		tgt_find_proc(earlier, p->pid, p->start_ticks);
 
 	p->cpu = cpu_sub(&p->cpu, q != NULL ? &q->cpu : &p->before);
 	if (q != NULL)
@@ -714,7 +403,7 @@ static struct tgt_cpu used_before(const struct tgt_sample *later,
 		const struct tgt_proc *p = &earlier->proc[i];
 		struct tgt_cpu own = cpu_sub(&p->cpu, &p->before);
 
-		if (find_proc(later, p->pid, p->start_ticks) == NULL)
+		if (tgt_find_proc(later, p->pid, p->start_ticks) == NULL)
 			cpu_add(&sum, &own);
 	}
 	return sum;

@@ -68,4 +68,42 @@ int tgt_group_pids(const struct tgt_group *g, struct tgt_ids *out);
 int tgt_group_read(const struct tgt_group *g, struct tgt_cpu *cpu,
 		   uint64_t *memory_bytes);
 
+/* Which key says what the target is. */
+enum tgt_source_key {
+	TGT_FROM_PIDS,
+	TGT_FROM_PID_FILE,
+	TGT_FROM_CGROUP,
+	TGT_FROM_ADDRESS
+};
+
+/* "target.pids" and so on. */
+extern const char *const tgt_keys[];
+
+struct tgt {
+	enum tgt_source_key source;
+	char value[PATH_MAX]; /* of its key; of target.pids joined by ", " */
+	char about[PATH_MAX + 32];
+	char name[64];
+	struct tgt_group group;
+	struct tgt_ids roots; /* owns; without a cgroup: those named or found */
+	struct tgt_sample last; /* owns; what tgt_sample() goes on from */
+	uint64_t last_boot_ns;	/* when it looked for processes, since boot */
+	bool opened;
+	char why[PATH_MAX + 512];
+};
+
+/* Keeps "KEY: what is wrong" for tgt_why(); returns `rc`. */
+int tgt_fault(struct tgt *t, int rc, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* NULL when that process is not in the sample. */
+const struct tgt_proc *tgt_find_proc(const struct tgt_sample *s, pid_t pid,
+				     uint64_t start_ticks);
+
+/* Finds the roots or the group, once. 0, or -errno told by tgt_fault(). */
+int tgt_resolve(struct tgt *t, const struct tgt_want *want);
+
+/* Adds all processes of the target that there are now. As tgt_resolve(). */
+int tgt_members(struct tgt *t, struct tgt_ids *out);
+
 #endif
