@@ -30,37 +30,15 @@ static const char *unable_phase(const struct cfg_phase *p)
 	return NULL;
 }
 
-static const char *unable_load(const struct cfg_load *l)
-{
-	const struct {
-		bool asked;
-		const char *key;
-	} row[] = {
-		{l->versions.n > 0, "versions"},
-		{l->groups.n > 0, "groups"},
-		{l->ciphers.n > 0, "ciphers"},
-		{l->sigalgs.n > 0, "sigalgs"},
-		{l->alpn.n > 0, "alpn"},
-		{l->certificate != NULL, "certificate"},
-		{l->providers.n > 0, "providers"},
-		{l->source.n > 0, "source"},
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(row); i++)
-		if (row[i].asked)
-			return row[i].key;
-	return NULL;
-}
-
 int can_run(const struct cfg *cfg, char *err, size_t len)
 {
-	const char *key = unable_load(&cfg->load);
+	const char *key;
 	char where[32];
 
 	if (cfg->has_target)
 		return refuse(err, len, "", "target");
-	if (key != NULL)
-		return refuse(err, len, "load.", key);
+	if (cfg->load.providers.n > 0)
+		return refuse(err, len, "load.", "providers");
 	for (size_t i = 0; i < cfg->nphases; i++) {
 		key = unable_phase(&cfg->phases[i]);
 		snprintf(where, sizeof(where), "phases.%zu.", i);

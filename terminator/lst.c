@@ -5,6 +5,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -339,4 +340,19 @@ const char *lst_plain(const struct lst *lst)
 size_t lst_nplain(const struct lst *lst)
 {
 	return lst->nplain;
+}
+
+uint64_t lst_drops(const struct lst *lst)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < lst->naddr * lst->nper; i++) {
+		uint32_t info[SK_MEMINFO_VARS] = {0};
+		socklen_t len = sizeof(info);
+
+		if (getsockopt(lst->fd[i], SOL_SOCKET, SO_MEMINFO, info,
+			       &len) == 0)
+			sum += info[SK_MEMINFO_DROPS];
+	}
+	return sum;
 }

@@ -38,6 +38,10 @@ const char *lst_plain(const struct lst *lst);
 /* How many of a worker's sockets are plain: the last ones of lst_fds(). */
 size_t lst_nplain(const struct lst *lst);
 
+/* Connections that these listeners have dropped so far, above all for a full
+ * queue (SO_MEMINFO: sk_drops). Other sockets of the machine are not in it. */
+uint64_t lst_drops(const struct lst *lst);
+
 /* The queue length that the kernel allows: min(backlog, somaxconn). */
 uint32_t lst_backlog(const struct lst *lst);
 

@@ -256,16 +256,17 @@ static json_t *phase_json(const struct shm_seg *seg, const struct res_phase *p,
 				      whole(p->max_hs)));
 	json_object_set_new(
 		o, "machine",
-		json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "busy_ns",
-			  whole(p->measured.machine_ns), "master_ns",
-			  whole(p->measured.master_ns), "unattributed_ns",
-			  whole(p->unattributed_ns), "steal_ns",
-			  whole(p->measured.steal_ns), "listen_overflows",
-			  whole(p->measured.net.listen_overflows),
-			  "listen_drops", whole(p->measured.net.listen_drops),
-			  "tcp_timeouts", whole(p->measured.net.timeouts),
-			  "tcp_retransmits",
-			  whole(p->measured.net.retransmits)));
+		json_pack(
+			"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+			"own_listener_drops", whole(p->measured.net.own_drops),
+			"busy_ns", whole(p->measured.machine_ns), "master_ns",
+			whole(p->measured.master_ns), "unattributed_ns",
+			whole(p->unattributed_ns), "steal_ns",
+			whole(p->measured.steal_ns), "listen_overflows",
+			whole(p->measured.net.listen_overflows), "listen_drops",
+			whole(p->measured.net.listen_drops), "tcp_timeouts",
+			whole(p->measured.net.timeouts), "tcp_retransmits",
+			whole(p->measured.net.retransmits)));
 	json_object_set_new(o, "limit", json_string(p->limit));
 	json_object_set_new(o, "limited_by", json_string(p->limited_by));
 	json_object_set_new(o, "slices", slices_json(p));

@@ -25,6 +25,7 @@
 static void take(struct mst *m, struct smp *s)
 {
 	smp_take(s, m->seg, m->kids, m->nkids);
+	s->net.own_drops = lst_drops(m->lst);
 }
 
 static bool drivers_all(const struct mst *m, bool ready)

@@ -149,6 +149,7 @@ void smp_diff(struct smp *out, const struct shm_seg *seg,
 	out->net.listen_drops =
 		later->net.listen_drops - earlier->net.listen_drops;
 	out->net.timeouts = later->net.timeouts - earlier->net.timeouts;
+	out->net.own_drops = later->net.own_drops - earlier->net.own_drops;
 	out->net.retransmits =
 		later->net.retransmits - earlier->net.retransmits;
 }

@@ -19,6 +19,9 @@ struct smp_net {
 	uint64_t listen_drops;
 	uint64_t timeouts;    /* retransmission timers that ran out */
 	uint64_t retransmits; /* segments sent again */
+	/* Connections that our own listeners dropped; the caller's to fill in.
+	 */
+	uint64_t own_drops;
 };
 
 struct smp {

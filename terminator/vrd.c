@@ -209,15 +209,15 @@ static void judge_delay(struct res_phase *p, const struct shm_seg *seg,
 
 static void judge_backlog(struct res_phase *p)
 {
-	const struct smp_net *n = &p->measured.net;
+	uint64_t drops = p->measured.net.own_drops;
 
-	if (n->listen_overflows > 0)
-		res_doubt(&p->doubts, RES_DOUBT, "backlog-overflow",
-			  "%llu connections found a full listen queue and had "
-			  "to try again after a second: raise "
-			  "terminator.backlog (and net.core.somaxconn) or "
-			  "lower the load",
-			  (unsigned long long)n->listen_overflows);
+	if (drops > 0)
+		res_doubt(
+			&p->doubts, RES_DOUBT, "backlog-overflow",
+			"our listeners dropped %llu connections, which had to "
+			"try again after a second: raise terminator.backlog "
+			"(and net.core.somaxconn) or lower the load",
+			(unsigned long long)drops);
 }
 
 static void judge_ports(struct res_phase *p, const struct shm_seg *seg)

@@ -20,7 +20,9 @@ phases:
   - {name: plain, transport: tcp, requests: 4, warmup: 100ms, duration: 1s}
   - {name: bare, transport: tcp, warmup: 100ms, duration: 1s}
 EOF
-measure
+# Clients that connect and leave do not wait for the worker: where it has to wait
+# for its CPU they fill even a long queue.
+ALLOW=backlog-overflow measure
 phase() { # NAME FILTER...: true of that phase
 	local name=$1 filter
 
