@@ -49,8 +49,8 @@ struct plan {
  * process per CPU listed. Where one side is given, the other one takes the CPUs
  * that it leaves (drivers at most half of all), or shares where it leaves none.
  *
- * With a target there are no workers; the drivers are as many, and where, as they
- * would be beside workers on auto.
+ * With a target there are no workers; the drivers are as many, and where, as
+ * they would be beside workers on auto.
  */
 int plan_make(struct plan *out, const struct cfg *cfg,
 	      const struct plan_cpus *cpus, char *err, size_t len);
