@@ -311,8 +311,8 @@ static const char *limit_of(struct res_phase *p, const struct shm_seg *seg,
 	}
 	if (m->sharing && p->machine_busy >= MACHINE_SATURATED) {
 		snprintf(to, len,
-			 "CPUs shared with the drivers (CPU per handshake is "
-			 "hardly affected by that)");
+			 "CPUs shared with the drivers (which also makes a "
+			 "handshake dearer, by about a tenth)");
 		return "shared-cpus";
 	}
 	snprintf(to, len,
