@@ -295,8 +295,10 @@ static void on_signal(struct mst *m)
 		int rc = tls_tickets_rotate(m->tickets);
 
 		if (rc < 0)
-			log_warn("tickets_keep", "reason=\"keys come from "
-						 "tls.tickets.key_file\"");
+			log_warn("tickets_keep", "reason=\"%s\"",
+				 rc == -EPERM ? "keys come from "
+						"tls.tickets.key_file"
+					      : strerror(-rc));
 		else
 			log_info("tickets_rotate", "generation=%llu",
 				 (unsigned long long)tls_tickets_generation(
@@ -670,8 +672,7 @@ static int open_all(struct mst *m, char *err)
 		rc = tls_srv_create(&m->tls, m->cfg, m->tickets, err,
 				    MST_ERR_MAX);
 	if (rc == 0 && tls_srv_warning(m->tls) != NULL)
-		log_warn("certificate", "reason=\"%s\"",
-			 tls_srv_warning(m->tls));
+		log_warn("tls", "reason=\"%s\"", tls_srv_warning(m->tls));
 	if (rc == 0)
 		rc = lst_open(&m->lst, m->cfg, m->plan.nworkers, err,
 			      MST_ERR_MAX, warn, sizeof(warn));
