@@ -62,6 +62,7 @@ struct seat {
 	bool cancelled;	   /* what was in flight has been taken back */
 	bool more;	   /* the kernel says that more has arrived */
 	bool awaits;	   /* an answer, or the first byte */
+	bool gathers;	   /* begun before arrivals, for its ticket alone */
 	bool heard;	   /* a byte of data has come */
 	bool unwritten;	   /* TLS had no room for the request: it is to be tried
 			      again */

@@ -259,6 +259,7 @@ static void clear(struct load *load, struct seat *seat)
 	seat->wants_ticket = false;
 	seat->more = false;
 	seat->heard = false;
+	seat->gathers = load->priming;
 	seat->crypto_ns = 0;
 	seat->hs_in = 0;
 	seat->hs_out = 0;
@@ -377,6 +378,8 @@ static void shake(struct load *load, struct seat *seat)
 
 static enum ctls_offer offer_of(struct load *load, const struct seat *seat)
 {
+	if (seat->gathers) /* each one brings a ticket or more */
+		return CTLS_OFFER_NONE;
 	switch (load->phase.handshake) {
 	case CFG_HANDSHAKE_RESUMED:
 		return CTLS_OFFER_HELD;

@@ -21,7 +21,7 @@ static void done(struct load *load, struct seat *seat, uint64_t now)
 	uint64_t ns = now - seat->due_ns;
 
 	seat->awaits = false;
-	if (!load->priming) {
+	if (!seat->gathers) {
 		count_latency(load->want.slot, ns);
 		pace_done(load, ns);
 	}
@@ -149,7 +149,7 @@ void talk_begin(struct load *load, struct seat *seat, uint64_t now)
 		seat_set_state(seat, SEAT_TALK);
 		seat->awaits = true;
 		tmr_set(&load->steps, &seat->tmr, now);
-	} else if (seat->left > 0 && !load->priming) {
+	} else if (seat->left > 0 && !seat->gathers) {
 		ask(load, seat, now);
 	} else {
 		done(load, seat, now);

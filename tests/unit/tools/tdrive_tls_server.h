@@ -11,6 +11,7 @@
 #include <check.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/err.h>
 #include <openssl/rand.h>
@@ -40,14 +41,21 @@ enum server_kind {
 struct server_want {
 	enum server_kind kind;
 	bool ipv6;
-	int version;	   /* 0: both */
-	size_t tickets;	   /* after a full TLS 1.3 handshake */
-	bool no_tickets;   /* TLS 1.2 as well */
-	bool renews;	   /* every resumption gets a new ticket */
-	bool forgets;	   /* accepts no ticket */
-	bool speaks_first; /* 20,000 bytes of data before it closes */
-	bool closes;	   /* after the handshake, without waiting */
-	bool long_chain;   /* a certificate of more than 4 KiB */
+	int version;	    /* 0: both */
+	size_t tickets;	    /* after a full TLS 1.3 handshake */
+	bool no_tickets;    /* TLS 1.2 as well */
+	bool renews;	    /* every resumption gets a new ticket */
+	bool forgets;	    /* accepts no ticket */
+	bool speaks_first;  /* 20,000 bytes of data before it closes */
+	bool closes;	    /* after the handshake, without waiting */
+	bool long_chain;    /* a certificate of more than 4 KiB */
+	bool plain;	    /* no TLS */
+	bool http;	    /* answers requests; /bytes/N gives N bytes */
+	const char *answer; /* ... all of them with this text instead */
+	bool forks;	    /* a process for each connection */
+	bool strict;	    /* `fin` is for a close_notify only */
+	bool asks_client;   /* wants a certificate, and verifies it not */
+	const char *groups;
 };
 
 /* Shared with the child. */
@@ -56,6 +64,8 @@ struct server_seen {
 	_Atomic uint64_t
 		fin; /* after the handshake, the client closed cleanly */
 	_Atomic uint64_t not_fin;
+	_Atomic uint64_t reset; /* ... by a reset */
+	_Atomic uint64_t plain, requests;
 };
 
 struct server {
@@ -155,6 +165,13 @@ static int server_ticket_cb(SSL *ssl, unsigned char *name, unsigned char *iv,
 	return !enc && want->renews ? 2 : 1;
 }
 
+static int server_takes_any(int ok, X509_STORE_CTX *store)
+{
+	(void)ok;
+	(void)store;
+	return 1;
+}
+
 static SSL_CTX *server_ctx(struct server_want *want)
 {
 	SSL_CTX *ctx = SSL_CTX_new(TLS_server_method());
@@ -165,7 +182,14 @@ static SSL_CTX *server_ctx(struct server_want *want)
 	SSL_CTX_set_session_id_context(ctx, (const unsigned char *)"t", 1);
 	SSL_CTX_set_num_tickets(ctx, want->tickets);
 	SSL_CTX_set_app_data(ctx, want);
-	SSL_CTX_set_options(ctx, SSL_OP_IGNORE_UNEXPECTED_EOF);
+	if (!want->strict)
+		SSL_CTX_set_options(ctx, SSL_OP_IGNORE_UNEXPECTED_EOF);
+	if (want->asks_client)
+		SSL_CTX_set_verify(
+			ctx, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT,
+			server_takes_any);
+	if (want->groups != NULL)
+		SSL_CTX_set1_groups_list(ctx, want->groups);
 	if (want->renews || want->forgets)
 		SSL_CTX_set_tlsext_ticket_key_evp_cb(ctx, server_ticket_cb);
 	if (want->no_tickets)
@@ -178,18 +202,93 @@ static SSL_CTX *server_ctx(struct server_want *want)
 }
 
 /*
- * To the client's end: was it a FIN? The library is told to take one for a
- * close, or it would answer an alert, and the client's kernel that by a reset.
+ * Whether the client ended by a FIN is seen at its end. The library is told to
+ * take one for a close, or it would answer an alert, and the client's kernel
+ * that by a reset.
  */
-static bool server_sees_fin(SSL *ssl)
-{
-	char away[1024];
-	int rc;
 
-	do
-		rc = SSL_read(ssl, away, sizeof(away));
-	while (rc > 0);
-	return SSL_get_error(ssl, rc) == SSL_ERROR_ZERO_RETURN;
+/* ---- HTTP, by TLS or without ---- */
+
+struct server_peer {
+	SSL *ssl; /* NULL: plain */
+	int fd;
+};
+
+static ssize_t server_read(struct server_peer *p, char *to, size_t len)
+{
+	return p->ssl != NULL ? SSL_read(p->ssl, to, (int)len)
+			      : recv(p->fd, to, len, 0);
+}
+
+static void server_write(struct server_peer *p, const char *from, size_t len)
+{
+	if (p->ssl != NULL)
+		SSL_write(p->ssl, from, (int)len);
+	else
+		send(p->fd, from, len, MSG_NOSIGNAL);
+}
+
+static void server_write_body(struct server_peer *p, size_t size)
+{
+	static char body[16384];
+
+	for (size_t n; size > 0; size -= n) {
+		n = size < sizeof(body) ? size : sizeof(body);
+		server_write(p, body, n);
+	}
+}
+
+static void server_answer_request(struct server_peer *p, const char *request,
+				  const struct server_want *want)
+{
+	size_t size = 10;
+	char head[128];
+
+	sscanf(request, "GET /bytes/%zu", &size);
+	if (want->answer != NULL) {
+		server_write(p, want->answer, strlen(want->answer));
+		return;
+	}
+	snprintf(head, sizeof(head),
+		 "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n", size);
+	server_write(p, head, strlen(head));
+	server_write_body(p, size);
+}
+
+/* Until the client's end; what the last read said. */
+static ssize_t server_talk(struct server_peer *p,
+			   const struct server_want *want,
+			   struct server_seen *seen)
+{
+	char request[2048];
+	size_t len = 0;
+	ssize_t n;
+
+	while ((n = server_read(p, request + len, sizeof(request) - 1 - len)) >
+	       0) {
+		len += (size_t)n;
+		request[len] = '\0';
+		if (!want->http || strstr(request, "\r\n\r\n") == NULL)
+			continue;
+		seen->requests++;
+		server_answer_request(p, request, want);
+		len = 0;
+	}
+	return n;
+}
+
+static void server_serve_plain(int fd, const struct server_want *w,
+			       struct server_seen *seen)
+{
+	struct server_peer peer = {NULL, fd};
+	ssize_t n;
+
+	seen->plain++;
+	if (w->speaks_first)
+		server_write_body(&peer, 1);
+	n = w->closes ? 0 : server_talk(&peer, w, seen);
+	*(n == 0 ? &seen->fin : &seen->not_fin) += 1;
+	seen->reset += n < 0 && errno == ECONNRESET;
 }
 
 static void server_serve_tls(SSL_CTX *ctx, int fd, const struct server_want *w,
@@ -197,6 +296,8 @@ static void server_serve_tls(SSL_CTX *ctx, int fd, const struct server_want *w,
 {
 	static char data[20000];
 	SSL *ssl = SSL_new(ctx);
+	struct server_peer peer = {ssl, fd};
+	int rc;
 
 	SSL_set_fd(ssl, fd);
 	if (SSL_accept(ssl) != 1) {
@@ -206,8 +307,14 @@ static void server_serve_tls(SSL_CTX *ctx, int fd, const struct server_want *w,
 	*(SSL_session_reused(ssl) ? &seen->resumed : &seen->full) += 1;
 	if (w->speaks_first)
 		SSL_write(ssl, data, sizeof(data));
-	if (!w->closes)
-		*(server_sees_fin(ssl) ? &seen->fin : &seen->not_fin) += 1;
+	if (w->closes)
+		goto out;
+	rc = (int)server_talk(&peer, w, seen);
+	seen->reset += SSL_get_error(ssl, rc) == SSL_ERROR_SYSCALL &&
+		       errno == ECONNRESET;
+	*(SSL_get_error(ssl, rc) == SSL_ERROR_ZERO_RETURN ? &seen->fin
+							  : &seen->not_fin) +=
+		1;
 out:
 	ERR_clear_error();
 	SSL_free(ssl);
@@ -235,6 +342,17 @@ static void server_answer(int fd, const struct server_want *want)
 			;
 }
 
+static void server_serve(SSL_CTX *ctx, int fd, const struct server_want *want,
+			 struct server_seen *seen)
+{
+	if (want->plain)
+		server_serve_plain(fd, want, seen);
+	else if (want->kind == SERVER_TLS)
+		server_serve_tls(ctx, fd, want, seen);
+	else if (want->kind != SERVER_MUTE)
+		server_answer(fd, want);
+}
+
 static _Noreturn void server_child(int listener, struct server_want *want,
 				   struct server_seen *seen)
 {
@@ -242,15 +360,19 @@ static _Noreturn void server_child(int listener, struct server_want *want,
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGCHLD, SIG_IGN); /* nobody waits for them */
 	for (;;) {
 		int fd = accept(listener, NULL, NULL);
 
 		if (fd < 0)
 			_exit(1);
-		if (want->kind == SERVER_TLS)
-			server_serve_tls(ctx, fd, want, seen);
-		else if (want->kind != SERVER_MUTE)
-			server_answer(fd, want);
+		if (!want->forks) {
+			server_serve(ctx, fd, want, seen);
+		} else if (fork() == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			server_serve(ctx, fd, want, seen);
+			_exit(0);
+		}
 		if (want->kind != SERVER_MUTE)
 			close(fd);
 	}
