@@ -226,18 +226,22 @@ static void kid_died(struct mst *m, struct kid *k)
 
 	kid_name(k, name, sizeof(name));
 	kid_explain(status, how, sizeof(how));
-	if (k->leaving && status == 0) {
+	if (k->leaving && (status == 0 || m->signals > 1)) {
 		log_debug("child_end", "slot=%u", k->slot);
 		return;
 	}
 	prg_clear(m);
 	log_warn("child_died", "child=\"%s\" how=\"%s\" fault=\"%s\"", name,
 		 how, k->fault);
+	if (k->leaving)
+		return;
 	if (m->state == MST_STARTING || k->kind == KID_DRIVER) {
-		res_doubt(&m->pending, RES_FATAL, "driver-died", "%s %s", name,
+		res_doubt(&m->pending, RES_FATAL, "child-died", "%s %s", name,
 			  how);
 		mst_fail(m, "%s %s%s%s", name, how, k->fault[0] ? ": " : "",
 			 k->fault);
+		phs_driver_said(
+			m); /* the others may have been waiting for it */
 	} else if (m->state < MST_ENDING) {
 		res_doubt(&m->pending, RES_DOUBT, "worker-died",
 			  "%s %s and was replaced: its open connections were "
@@ -305,7 +309,8 @@ static void on_signal(struct mst *m)
 					 m->tickets));
 		return;
 	}
-	if (++m->signals > 1) {
+	if (++m->signals > 1) { /* at once */
+		mst_enter(m, MST_ENDING, QUIT_NS);
 		kill_children(m);
 		return;
 	}

@@ -49,7 +49,31 @@ segment && json segment.json '.total.workers.counters.tickets_renewed >= 6' \
 stop TERM
 has tterm.out 'accepted = full \+ resumed \+ failed'
 
-# Twice: at once.
 serve
 signal tterm INT
 finished tterm 0 10
+
+# Twice, in the middle of a phase: at once, whatever is under way.
+scenario <<'EOS'
+load: {connections: 8}
+phases: [{warmup: 100ms, duration: 60s}]
+EOS
+start tterm tterm scenario.yaml
+eventually 30 measuring
+pids=$(value segment.json '[.slots[].pid | tostring] | join(" ")')
+signal tterm INT
+signal tterm INT
+eventually 5 _gone "${started[tterm]}"
+wait "${started[tterm]}"
+for pid in $pids; do
+	_gone "$pid" || fail "$pid is left"
+done
+no_segment
+
+# A driver that dies ends the run, and says so.
+start tterm tterm scenario.yaml
+eventually 30 measuring
+kill -KILL "$(value segment.json '[.slots[] | select(.role == "driver")][0].pid')"
+finished tterm 1 15
+has tterm.err 'driver 0 was killed by signal 9'
+no_segment
