@@ -6,11 +6,15 @@
  *
  *   worker   master -> DRAIN, QUIT                     worker -> READY, FAIL
  *   driver   master -> START(phase), STOP, QUIT        driver -> READY(phase),
- *                                                      IDLE, FAIL
+ *                                                      NOTE, RECORD, IDLE, FAIL
  *
  * A driver answers START with READY once the load runs and the phase's needs
  * (tickets) are met, and STOP with IDLE once its last connection is closed.
- * FAIL carries a sentence for the user; the sender then exits.
+ * FAIL carries a sentence for the user; the sender then exits. What a phase has
+ * to tell beside its counters comes before its IDLE, one line each: NOTE is of
+ * a ramp's step ("ramp 2000/s P99_NS ok|over|late") or of a burst ("burst BEGUN
+ * MAX_NS OVER_500MS FAILED"); RECORD is a TLS record ("full|resumed in|out TYPE
+ * MESSAGE LENGTH"). They are left out when the master does not read.
  */
 #ifndef SHM_CTL_H
 #define SHM_CTL_H
@@ -25,6 +29,8 @@ enum ctl_kind {
 	CTL_STOP,
 	CTL_DRAIN,
 	CTL_QUIT,
+	CTL_NOTE,
+	CTL_RECORD,
 };
 
 #define CTL_TEXT_MAX 480

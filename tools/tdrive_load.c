@@ -5,6 +5,7 @@
 #include "tools/tdrive_count.h"
 #include "tools/tdrive_load_int.h"
 #include "tools/tdrive_tls.h"
+#include "tools/tdrive_tls_rec.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -171,6 +172,7 @@ static void free_seats(struct load *load)
 	}
 	free(load->block);
 	alive_fini(&load->alive);
+	ctls_rec_free(&load->rec);
 	free(load);
 }
 
@@ -301,7 +303,7 @@ static int prepare(struct load *load, const struct load_phase *p, char *err,
 			       load_gathers(p) && !chain ? 4 * goal + LOAD_BLOCK
 							 : 0);
 	load->pool_goal = goal;
-	return rc;
+	return rc != 0 ? rc : record_start(load, p);
 }
 
 static uint64_t ready_span(const struct load *load, const struct load_phase *p)

@@ -114,7 +114,8 @@ bool load_idle(const struct load *load);
 
 /*
  * What the phase has to tell beside its counters, one line at a time, oldest
- * first ("burst 200 253000000 0"). False: nothing more.
+ * first: texts of CTL_NOTE, and behind the word "record" of CTL_RECORD
+ * (shm/ctl.h). False: nothing more.
  */
 bool load_note(struct load *load, char to[static LOAD_NOTE_MAX]);
 

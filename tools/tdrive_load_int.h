@@ -29,6 +29,7 @@
 /* Seats are made in blocks, for timers hold pointers to them. */
 #define LOAD_BLOCK 64u
 
+/* Both handshakes of records:, and a turn's bursts and steps. */
 #define LOAD_NOTES 64u
 
 struct load_block {
@@ -84,6 +85,10 @@ struct load {
 	uint64_t waiting;  /* due and not begun */
 	struct load_burst burst;
 	struct load_ramp ramp;
+	struct ctls_rec *rec;  /* owns; NULL: no records are wanted */
+	bool recorded;	       /* all that were wanted are told */
+	struct seat *followed; /* borrows; whose connection it follows */
+	bool told[2];	       /* full, resumed: is shown already */
 	char request[HTTP_TEXT_MAX];
 	uint32_t request_len;
 	int watch[LOAD_WATCHES]; /* borrows */
@@ -163,6 +168,15 @@ void step_end(struct load *load, struct seat *seat, enum count_end how);
 void step_listen(struct load *load, struct seat *seat);
 /* Counts tickets that came. */
 void step_tickets(struct load *load, struct seat *seat);
+
+/* ---- tdrive_record.c ---- */
+
+/* 0 or -ENOMEM. */
+int record_start(struct load *load, const struct load_phase *phase);
+/* A connection's TLS begins. */
+void record_begin(struct load *load, struct seat *seat);
+/* It ends; `good`: its handshake was. Before ctls_end(). */
+void record_end(struct load *load, struct seat *seat, bool good);
 
 /* ---- tdrive_talk.c ---- */
 

@@ -291,9 +291,25 @@ static int listen_to_master(struct managed *m)
 	return 0;
 }
 
+/* A master that does not read misses lines, and nothing it decides by. */
+static void pass_notes(struct managed *m)
+{
+	static const char record[] = "record ";
+	char note[LOAD_NOTE_MAX];
+
+	while (load_note(m->load, note)) {
+		bool is_record = strncmp(note, record, strlen(record)) == 0;
+
+		(void)ctl_send(m->args->ctl_fd,
+			       is_record ? CTL_RECORD : CTL_NOTE, m->phase,
+			       note + (is_record ? strlen(record) : 0));
+	}
+}
+
 /* Says what the master waits for, as soon as it is so. */
 static int report(struct managed *m)
 {
+	pass_notes(m);
 	if (m->duty == PRIMING && load_ready(m->load)) {
 		m->duty = RUNNING;
 		return answer(m, CTL_READY);

@@ -61,6 +61,7 @@ struct seat {
 	bool wants_ticket; /* it does not end without one, or the wait's end */
 	bool cancelled;	   /* what was in flight has been taken back */
 	bool more;	   /* the kernel says that more has arrived */
+	bool resumed;	   /* the handshake was */
 	bool awaits;	   /* an answer, or the first byte */
 	bool gathers;	   /* begun before arrivals, for its ticket alone */
 	bool heard;	   /* a byte of data has come */

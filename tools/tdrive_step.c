@@ -154,6 +154,7 @@ static void fail(struct load *load, struct seat *seat, enum count_fail why)
 
 	seat->fails++;
 	leave(load, seat);
+	record_end(load, seat, false);
 	if (load_is_plain(load))
 		count_plain_failed(slot, why);
 	else
@@ -176,6 +177,7 @@ void step_end(struct load *load, struct seat *seat, enum count_end how)
 
 	seat->fails += was_held(seat, how);
 	leave(load, seat);
+	record_end(load, seat, true);
 	load->missed += missed;
 	if (seat->awaits)
 		count_bad(load->want.slot, 1);
@@ -328,6 +330,7 @@ static void done(struct load *load, struct seat *seat)
 
 	ctls_agreed(seat->tls, &hs);
 	seat->fails = 0;
+	seat->resumed = hs.resumed;
 	seat->wants_ticket = hs.tls13 &&
 			     load->want.tickets != LOAD_TICKETS_NONE &&
 			     !given_up(load);
@@ -410,6 +413,7 @@ static void begin_handshake(struct load *load, struct seat *seat)
 		fail(load, seat, COUNT_INTERNAL);
 		return;
 	}
+	record_begin(load, seat);
 	if (ctls_offered(seat->tls))
 		count_offered(load->want.slot);
 	shake(load, seat);

@@ -357,6 +357,91 @@ START_TEST(the_clients_signatures_are_counted)
 }
 END_TEST
 
+static const char *const full13[] = {
+	"out handshake ClientHello",	    "in handshake ServerHello",
+	"in handshake EncryptedExtensions", "in handshake Certificate",
+	"in handshake CertificateVerify",   "in handshake Finished",
+	"out handshake Finished",	    "in handshake NewSessionTicket",
+};
+static const char *const resumed13[] = {
+	"out handshake ClientHello",	    "in handshake ServerHello",
+	"in handshake EncryptedExtensions", "in handshake Finished",
+	"out handshake Finished",	    "in handshake NewSessionTicket",
+};
+
+/* Takes the lines of one handshake; those of `want` come in that order, beside
+ * change_cipher_spec records. The sum of the lengths. */
+static size_t take_records(struct stage *st, const char *kind,
+			   const char *const *want, size_t n)
+{
+	char note[LOAD_NOTE_MAX], says[LOAD_NOTE_MAX];
+	size_t sum = 0, length;
+
+	for (size_t i = 0; i < n;) {
+		ck_assert(load_note(st->load, note));
+		snprintf(says, sizeof(says), "record %s %s ", kind, want[i]);
+		ck_assert_int_eq(sscanf(strrchr(note, ' '), "%zu", &length), 1);
+		ck_assert_uint_gt(length, 0);
+		sum += length;
+		if (strstr(note, "change_cipher_spec") != NULL)
+			ck_assert_uint_eq(length, 1);
+		else
+			ck_assert_msg(strncmp(note, says, strlen(says)) == 0,
+				      "\"%s\", not \"%s\"", note, says);
+		i += strstr(note, "change_cipher_spec") == NULL;
+	}
+	return sum;
+}
+
+START_TEST(a_full_and_a_resumed_handshake_are_shown_by_record)
+{
+	struct stage st =
+		open_stage((struct server_want){.tickets = 1},
+			   (struct client){.version = "TLSv1.3",
+					   .limit = 6,
+					   .tickets = LOAD_TICKETS_WAIT});
+	char note[LOAD_NOTE_MAX];
+	size_t full, resumed;
+
+	start(&st, (struct load_phase){.handshake = CFG_HANDSHAKE_RESUMED,
+				       .records = true});
+	run_to_rest(&st);
+	nothing_failed(&st);
+	full = take_records(&st, "full", full13, ARRAY_LEN(full13));
+	resumed = take_records(&st, "resumed", resumed13, ARRAY_LEN(resumed13));
+	/* The certificate and its signature make the difference. */
+	ck_assert_uint_gt(full, resumed);
+	ck_assert(!load_note(st.load, note));
+	close_stage(&st);
+}
+END_TEST
+
+START_TEST(records_of_tls_1_2_are_shown_too)
+{
+	struct stage st =
+		open_stage((struct server_want){.tickets = 1},
+			   (struct client){.version = "TLSv1.2",
+					   .limit = 3,
+					   .tickets = LOAD_TICKETS_WAIT});
+	static const char *const want[] = {
+		"out handshake ClientHello",
+		"in handshake ServerHello",
+		"in handshake Certificate",
+		"in handshake ServerKeyExchange",
+		"in handshake ServerHelloDone",
+		"out handshake ClientKeyExchange",
+		"out handshake Finished",
+		"in handshake NewSessionTicket",
+		"in handshake Finished",
+	};
+
+	start(&st, (struct load_phase){.records = true});
+	run_to_rest(&st);
+	take_records(&st, "full", want, ARRAY_LEN(want));
+	close_stage(&st);
+}
+END_TEST
+
 /* ---- requests ---- */
 
 START_TEST(requests_are_answered_over_both_transports)
@@ -885,6 +970,8 @@ static void add_works(TCase *t)
 	tcase_add_test(t, a_pool_uses_each_ticket_once);
 	tcase_add_loop_test(t, what_was_agreed_on_is_counted, 0, 2);
 	tcase_add_loop_test(t, the_clients_signatures_are_counted, 0, 3);
+	tcase_add_test(t, a_full_and_a_resumed_handshake_are_shown_by_record);
+	tcase_add_test(t, records_of_tls_1_2_are_shown_too);
 	tcase_add_loop_test(t, requests_are_answered_over_both_transports, 0,
 			    2);
 	tcase_add_loop_test(t, kept_connections_end_when_the_load_stops, 0, 2);
