@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SCHEME "https://"
+#define SCHEME	     "https://"
+#define PLAIN_SCHEME "http://"
 
 static int refuse(char *err, size_t len, const char *text, const char *what)
 {
@@ -62,29 +63,37 @@ static bool cut(const char *text, const char *end, const char **host,
 	return true;
 }
 
+/* What stands behind the scheme. */
+static const char *behind_scheme(const char *text, bool *plain)
+{
+	*plain = strncmp(text, PLAIN_SCHEME, strlen(PLAIN_SCHEME)) == 0;
+	if (*plain)
+		return text + strlen(PLAIN_SCHEME);
+	return strncmp(text, SCHEME, strlen(SCHEME)) == 0
+		       ? text + strlen(SCHEME)
+		       : text;
+}
+
 int addr_parse(struct addr_name *out, const char *text, char *err, size_t len)
 {
-	bool scheme = strncmp(text, SCHEME, strlen(SCHEME)) == 0;
-	const char *from = scheme ? text + strlen(SCHEME) : text;
+	struct addr_name name = {.plain = false};
+	const char *from = behind_scheme(text, &name.plain);
 	const char *end = from + strcspn(from, "/");
 	const char *host, *host_end, *port;
-	struct addr_name name;
 
-	if (strncmp(text, "http://", 7) == 0)
-		return refuse(err, len, text, "write https://, this is TLS");
 	if (*end == '/' && end[1] != '\0')
 		return refuse(err, len, text,
-			      "a path has no use, no request is sent; write "
-			      "https://host:port");
+			      "write https://host:port here, and the path with "
+			      "--path");
 	if (!cut(from, end, &host, &host_end, &port) ||
 	    !copy(name.host, sizeof(name.host), host, host_end))
 		return refuse(err, len, text,
 			      "write https://host:port, an IPv6 address in "
 			      "brackets");
-	if (port == NULL && !scheme)
+	if (port == NULL && from == text)
 		return refuse(err, len, text, "a port is missing");
 	if (port == NULL)
-		memcpy(name.port, "443", 4);
+		strcpy(name.port, name.plain ? "80" : "443");
 	else if (!copy(name.port, sizeof(name.port), port, end) ||
 		 !is_port(name.port))
 		return refuse(err, len, text, "the port is 1 to 65535");

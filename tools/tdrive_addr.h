@@ -27,6 +27,7 @@
 struct addr_name {
 	char host[ADDR_HOST_MAX]; /* without brackets */
 	char port[ADDR_PORT_MAX];
+	bool plain; /* http://, no TLS */
 };
 
 struct addr_target {
@@ -39,8 +40,9 @@ struct addr_target {
 };
 
 /*
- * "https://host:port", "host:port", "[::1]:8443"; without a port 443 where the
- * scheme is given. 0, or -EINVAL with one sentence in err.
+ * "https://host:port", "http://host:port", "host:port", "[::1]:8443"; without a
+ * port the scheme's, where one is given. 0, or -EINVAL with one sentence in
+ * err.
  */
 int addr_parse(struct addr_name *out, const char *text, char *err, size_t len);
 

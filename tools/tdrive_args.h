@@ -23,14 +23,14 @@ struct args {
 	int32_t cpu; /* -1: not pinned */
 	int32_t config_fd, ca_fd, ctl_fd;
 
-	/* by hand */
+	/* by hand; lists are comma-separated texts, or NULL */
 	const char *url;
-	const char *ca;
-	const char *groups; /* comma-separated, as are versions; or NULL */
-	const char *versions;
-	enum cfg_handshake handshake;
+	const char *ca, *certificate, *key;
+	const char *groups, *versions, *ciphers, *sigalgs, *alpn;
+	const char *providers, *source;
+	struct cfg_phase phase; /* what of it makes sense by hand */
 	uint32_t connections;
-	uint64_t duration_ns, warmup_ns;
+	uint64_t timeout_ns, duration_ns, warmup_ns;
 	bool insecure, json;
 
 	const char *name; /* both; by hand NULL: the URL's host */
@@ -42,9 +42,11 @@ int args_parse(struct args *out, int argc, char *const *argv, char *err,
 
 void args_help(FILE *out);
 
-/* Cuts "a,b" (or "a:b") into a list. 0, and the caller owns *out; -EINVAL for
- * an empty item; -ENOMEM. NULL gives an empty list. */
-int args_list(struct cfg_list *out, const char *text);
+/*
+ * Cuts "a,b" into a list, at each of `separators`. 0, and the caller owns *out;
+ * -EINVAL for an empty item; -ENOMEM. NULL gives an empty list.
+ */
+int args_list(struct cfg_list *out, const char *text, const char *separators);
 void args_list_free(struct cfg_list *list);
 
 #endif

@@ -148,12 +148,14 @@ void count_latency(struct shm_slot *slot, uint64_t ns)
 	shm_end(slot);
 }
 
-void count_request(struct shm_slot *slot, uint64_t ns, bool bad)
+void count_request(struct shm_slot *slot, uint64_t ns, bool bad,
+		   struct count_bytes bytes)
 {
 	shm_begin(slot);
 	hist_record(&slot->hist.request_time, ns);
 	ctr_add(&slot->ctr.requests, 1);
 	ctr_add(&slot->ctr.requests_bad, bad);
+	add_bytes(&slot->ctr, bytes);
 	shm_end(slot);
 }
 

@@ -86,7 +86,8 @@ void count_first_byte(struct shm_slot *slot, uint64_t ns);
 /* A connection's work is done, so long after it was due. */
 void count_latency(struct shm_slot *slot, uint64_t ns);
 /* An answer is complete. `bad`: it was none of 2xx. */
-void count_request(struct shm_slot *slot, uint64_t ns, bool bad);
+void count_request(struct shm_slot *slot, uint64_t ns, bool bad,
+		   struct count_bytes bytes);
 /* `n` answers will never be complete. */
 void count_bad(struct shm_slot *slot, uint64_t n);
 /* Open loop: so many were due, and `late` of them could not begin. */

@@ -23,6 +23,10 @@
 /* ... of a bulk transfer: 16 records, and few system calls per GiB. */
 #define LOAD_BULK_IN_SIZE 262144u
 
+/* Bytes of one answer that are counted before it is complete, so that a window
+ * in the middle of a large body shows what was moved in it. */
+#define LOAD_MOVED_SIZE (UINT64_C(1) << 20)
+
 /* Largest plaintext of a record (RFC 8446, 5.1). */
 #define LOAD_PLAIN_SIZE 16384u
 
@@ -166,6 +170,8 @@ void step_complete(struct load *load, struct seat *seat, enum seat_op op,
 void step_end(struct load *load, struct seat *seat, enum count_end how);
 /* Sends what there is to send, receives unless it does. */
 void step_listen(struct load *load, struct seat *seat);
+/* Bytes moved since the last call, to be counted now. */
+struct count_bytes step_bytes(struct seat *seat);
 /* Counts tickets that came. */
 void step_tickets(struct load *load, struct seat *seat);
 

@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: MIT */
+/* Figures and their verdict; tdrive_report_out.c prints them. */
 #include "tools/tdrive_report.h"
 
+#include "config/unit.h"
 #include "shm/clk.h"
-#include "shm/fmt.h"
-#include "tools/tdrive_count.h"
 
-#include <errno.h>
-#include <jansson.h>
 #include <string.h>
-
-#define JSON_VERSION 1
 
 /* More than this of one CPU, and the driver itself sets the pace. */
 #define BUSY_SHARE 0.95
 
-/* ---- figures ---- */
+/* Less than this of what was due is done: the rate was not kept. */
+#define KEPT_SHARE 0.9
 
 void report_take(struct report_take *out, const struct shm_slot *slot)
 {
@@ -58,14 +55,58 @@ uint64_t report_failed(const struct report_take *took)
 	return sum;
 }
 
-static double per(uint64_t value, uint64_t of)
+/* ---- what was asked for ---- */
+
+static bool is_plain(const struct report *r)
 {
-	return (double)value / (double)of; /* not finite for 0: "n/a" */
+	return r->phase->transport == CFG_TRANSPORT_TCP;
 }
 
-static double seconds(uint64_t ns)
+static bool is_open(const struct report *r)
 {
-	return (double)ns / (double)NS_PER_S;
+	return r->phase->rate > 0 || r->phase->kind == CFG_KIND_RAMP;
+}
+
+static bool resumes(const struct report *r)
+{
+	const struct load_phase *p = r->phase;
+
+	return !is_plain(r) &&
+	       (p->handshake == CFG_HANDSHAKE_RESUMED ||
+		(p->handshake == CFG_HANDSHAKE_MIX && p->resume > 0));
+}
+
+/* Kept connections shake hands before the window: the whole run counts. */
+bool report_none_resumed(const struct report *r)
+{
+	return resumes(r) && r->took.ctr[CTR_ID_hs_resumed] == 0 &&
+	       r->whole.ctr[CTR_ID_hs_resumed] == 0;
+}
+
+bool report_busy(const struct report *r)
+{
+	return (double)r->took.cpu_ns > BUSY_SHARE * (double)r->took.ns;
+}
+
+void report_loop(const struct report *r, char to[static REPORT_LOOP_LEN])
+{
+	const struct load_phase *p = r->phase;
+	char rate[32], last[32];
+
+	unit_print_rate(p->rate > 0 ? p->rate : p->from, rate, sizeof(rate));
+	unit_print_rate(p->to, last, sizeof(last));
+	if (p->kind == CFG_KIND_RAMP)
+		snprintf(to, REPORT_LOOP_LEN, "open loop, %s to %s %s", rate,
+			 last, cfg_word("ARRIVALS", (int)p->arrivals));
+	else if (p->rate > 0)
+		snprintf(to, REPORT_LOOP_LEN, "open loop, %s %s", rate,
+			 cfg_word("ARRIVALS", (int)p->arrivals));
+	else if (p->kind == CFG_KIND_BURST || p->kind == CFG_KIND_IDLE)
+		snprintf(to, REPORT_LOOP_LEN, "%s, %u connections",
+			 cfg_word("KIND", (int)p->kind), p->seats);
+	else
+		snprintf(to, REPORT_LOOP_LEN, "closed loop, %u connections",
+			 p->seats);
 }
 
 /* ---- verdict ---- */
@@ -85,271 +126,135 @@ static const char *worst(const struct report_take *took)
 	return name;
 }
 
-static bool none_resumed(const struct report *r)
+/* What the phase is for, done in the window. */
+static uint64_t work_done(const struct report *r, const char **what)
 {
-	return r->handshake == CFG_HANDSHAKE_RESUMED &&
-	       r->took.ctr[CTR_ID_hs_resumed] == 0;
+	const uint64_t *ctr = r->took.ctr;
+
+	*what = "handshake";
+	if (r->phase->requests > 0) {
+		*what = "request";
+		return ctr[CTR_ID_requests];
+	}
+	if (r->phase->kind == CFG_KIND_IDLE) {
+		*what = "connection";
+		return ctr[CTR_ID_conn_open] - ctr[CTR_ID_hs_in_progress];
+	}
+	if (!is_plain(r))
+		return report_handshakes(&r->took);
+	*what = "connection";
+	return ctr[CTR_ID_conn_connected];
 }
 
-int report_verdict(const struct report *r, char *why, size_t len)
+/* Nothing to rely on: false if there is something. */
+static bool is_void(const struct report *r, char *why, size_t len)
 {
-	uint64_t done = report_handshakes(&r->took);
 	uint64_t failed = report_failed(&r->took);
+	const char *what;
 
-	why[0] = '\0';
-	if (done == 0) {
-		snprintf(why, len,
-			 failed > 0
-				 ? "no handshake succeeded, most failed by %s"
-				 : "no handshake ended in that time%s",
-			 failed > 0 ? worst(&r->took) : "");
-		return EXIT_RUN;
+	if (work_done(r, &what) == 0) {
+		if (failed > 0)
+			snprintf(why, len, "no %s succeeded, most failed by %s",
+				 what, worst(&r->took));
+		else
+			snprintf(why, len, "no %s ended in that time", what);
+		return true;
 	}
-	if (none_resumed(r)) {
+	if (report_none_resumed(r)) {
 		snprintf(why, len,
 			 "resumed handshakes were asked for and none was "
 			 "resumed: %s",
 			 r->whole.ctr[CTR_ID_tickets_received] == 0
 				 ? "the server sent no ticket"
 				 : "the server accepted no ticket");
-		return EXIT_RUN;
+		return true;
 	}
+	if (r->phase->handshake == CFG_HANDSHAKE_REFUSED && !is_plain(r) &&
+	    r->whole.ctr[CTR_ID_hs_refused] == 0) {
+		snprintf(why, len,
+			 "refused tickets were asked for and none was offered: "
+			 "the server sent no ticket");
+		return true;
+	}
+	return false;
+}
+
+/* Is the mix other than asked for, by more than was under way? */
+static bool is_off_mix(const struct report *r)
+{
+	const struct load_phase *p = r->phase;
+	uint64_t n = report_handshakes(&r->took);
+	uint64_t want = n * p->resume / 100;
+	uint64_t got = r->took.ctr[CTR_ID_hs_resumed];
+	uint64_t slack = 1 + base_max(p->seats, is_open(r) ? p->most : 0);
+
+	return p->handshake == CFG_HANDSHAKE_MIX && !is_plain(r) &&
+	       (got > want ? got - want : want - got) > slack;
+}
+
+static void doubt_handshakes(const struct report *r, char *why, size_t len)
+{
+	const uint64_t *ctr = r->took.ctr;
+	unsigned long long n = report_handshakes(&r->took);
+
+	if (r->phase->handshake == CFG_HANDSHAKE_RESUMED &&
+	    ctr[CTR_ID_hs_full] > 0)
+		snprintf(why, len, "%llu of %llu handshakes were not resumed",
+			 (unsigned long long)ctr[CTR_ID_hs_full], n);
+	else if (r->phase->handshake == CFG_HANDSHAKE_REFUSED &&
+		 ctr[CTR_ID_hs_refused] < n)
+		snprintf(why, len,
+			 "%llu of %llu handshakes were without a refused "
+			 "ticket",
+			 n - (unsigned long long)ctr[CTR_ID_hs_refused], n);
+	else if (is_off_mix(r))
+		snprintf(why, len,
+			 "%llu of %llu handshakes were resumed, not "
+			 "%u %%",
+			 (unsigned long long)ctr[CTR_ID_hs_resumed], n,
+			 r->phase->resume);
+}
+
+static void doubt_schedule(const struct report *r, char *why, size_t len)
+{
+	const uint64_t *ctr = r->took.ctr;
+	uint64_t done = hist_count(&r->took.hist[HIST_ID_conn_latency]);
+	uint64_t due = ctr[CTR_ID_arrivals];
+
+	if (ctr[CTR_ID_arrivals_late] > 0)
+		snprintf(why, len,
+			 "%llu of %llu connections had to wait for one of the "
+			 "%u places",
+			 (unsigned long long)ctr[CTR_ID_arrivals_late],
+			 (unsigned long long)due, r->phase->most);
+	else if (r->phase->rate > 0 && (double)done < KEPT_SHARE * (double)due)
+		snprintf(why, len,
+			 "%llu of %llu connections that were due "
+			 "were done: the rate was not kept",
+			 (unsigned long long)done, (unsigned long long)due);
+}
+
+int report_verdict(const struct report *r, char *why, size_t len)
+{
+	uint64_t failed = report_failed(&r->took);
+	uint64_t bad = r->took.ctr[CTR_ID_requests_bad];
+
+	why[0] = '\0';
+	if (is_void(r, why, len))
+		return EXIT_RUN;
 	if (failed > 0)
 		snprintf(why, len, "%llu connections failed, most by %s",
 			 (unsigned long long)failed, worst(&r->took));
-	else if (r->handshake == CFG_HANDSHAKE_RESUMED &&
-		 r->took.ctr[CTR_ID_hs_full] > 0)
-		snprintf(why, len, "%llu of %llu handshakes were not resumed",
-			 (unsigned long long)r->took.ctr[CTR_ID_hs_full],
-			 (unsigned long long)done);
-	else if (r->interrupted)
-		snprintf(why, len, "interrupted after %.1f of %.1f s",
-			 seconds(r->took.ns), seconds(r->asked_ns));
-	return why[0] != '\0' ? EXIT_DOUBTFUL : EXIT_GOOD;
-}
-
-/* ---- table ---- */
-
-/* "98.7 us", "1.23 ms", "2.00 s": ten columns. */
-static void time_cell(FILE *out, uint64_t ns)
-{
-	char buf[FMT_LEN];
-
-	if (ns < NS_PER_MS)
-		fprintf(out, "%7s us", fmt_us(buf, (double)ns));
-	else if (ns < NS_PER_S)
-		fprintf(out, "%7s ms", fmt_ms(buf, ns));
+	else if (bad > 0)
+		snprintf(why, len, "%llu answers were bad or did not come",
+			 (unsigned long long)bad);
 	else
-		fprintf(out, "%7s s ", fmt_fixed(buf, seconds(ns), 2));
-}
-
-static void time_row(FILE *out, const char *name, const struct hist_view *h)
-{
-	static const double q[] = {50, 90, 99};
-
-	if (hist_count(h) == 0)
-		return;
-	fprintf(out, "%-12s", name);
-	for (size_t i = 0; i < ARRAY_LEN(q); i++)
-		time_cell(out, hist_percentile(h, q[i]));
-	time_cell(out, h->max);
-	fputc('\n', out);
-}
-
-static void times(const struct report *r, FILE *out)
-{
-	const struct hist_view *h = r->took.hist;
-
-	if (hist_count(&h[HIST_ID_connect_time]) == 0)
-		return;
-	fprintf(out, "\n%-12s%10s%10s%10s%10s\n", "time", "p50   ", "p90   ",
-		"p99   ", "max   ");
-	time_row(out, "connect", &h[HIST_ID_connect_time]);
-	time_row(out, "full", &h[HIST_ID_hs_full_time]);
-	if (!none_resumed(r))
-		time_row(out, "resumed", &h[HIST_ID_hs_resumed_time]);
-	fputs("(full, resumed: from the end of the connect to the end of the "
-	      "handshake)\n",
-	      out);
-}
-
-static void rates(const struct report *r, FILE *out)
-{
-	const uint64_t *ctr = r->took.ctr;
-	uint64_t n = report_handshakes(&r->took);
-	char a[FMT_LEN], b[FMT_LEN], c[FMT_LEN];
-
-	fprintf(out, "%-12s%10s /s      %s full, ", "handshakes",
-		fmt_fixed(a, (double)n / seconds(r->took.ns), 0),
-		fmt_count(b, ctr[CTR_ID_hs_full]));
-	if (!none_resumed(r))
-		fprintf(out, "%s resumed, ",
-			fmt_count(b, ctr[CTR_ID_hs_resumed]));
-	fprintf(out, "%s failed, in %s s\n",
-		fmt_count(a, report_failed(&r->took)),
-		fmt_fixed(c, seconds(r->took.ns), 2));
-	fprintf(out,
-		"%-12s%10s us      per handshake, all of tdrive; it used %s %% "
-		"of a CPU\n",
-		"client CPU", fmt_fixed(a, per(r->took.cpu_ns, n) / 1e3, 0),
-		fmt_fixed(b, 100 * per(r->took.cpu_ns, r->took.ns), 0));
-}
-
-static void crypto_row(FILE *out, const char *name, uint64_t ns, uint64_t n)
-{
-	char a[FMT_LEN];
-
-	if (n > 0)
-		fprintf(out,
-			"%-12s%10s us      in the TLS library, per %s "
-			"handshake\n",
-			"", fmt_fixed(a, per(ns, n) / 1e3, 0), name);
-}
-
-static void bytes_row(const struct report *r, FILE *out)
-{
-	uint64_t n = report_handshakes(&r->took);
-	char a[FMT_LEN], b[FMT_LEN];
-
-	fprintf(out, "%-12s%10s B       received, %s B sent, per handshake\n",
-		"bytes", fmt_fixed(a, per(r->took.ctr[CTR_ID_bytes_in], n), 0),
-		fmt_fixed(b, per(r->took.ctr[CTR_ID_bytes_out], n), 0));
-}
-
-/* "Failed: the peer closed." says "failed" twice in its row. */
-static const char *after_colon(const char *help)
-{
-	const char *colon = strstr(help, ": ");
-
-	return colon != NULL ? colon + 2 : help;
-}
-
-static void failures(const struct report *r, FILE *out)
-{
-	char a[FMT_LEN];
-
-	for (uint32_t i = 0; i < CTR_IDS; i++)
-		if (ctr_is_failure(&ctr_descs[i]) && r->took.ctr[i] > 0)
-			fprintf(out, "%-12s%10s         %s: %s\n", "failed",
-				fmt_count(a, r->took.ctr[i]),
-				ctr_descs[i].name + strlen("failed_"),
-				after_colon(ctr_descs[i].help));
-}
-
-static bool busy(const struct report *r)
-{
-	return per(r->took.cpu_ns, r->took.ns) > BUSY_SHARE;
-}
-
-void report_table(const struct report *r, FILE *out)
-{
-	const uint64_t *ctr = r->took.ctr;
-	char why[256];
-	int verdict = report_verdict(r, why, sizeof(why));
-
-	fprintf(out, "%s   %s handshakes   %u connections   %s\n", r->url,
-		cfg_word("HANDSHAKE", (int)r->handshake), r->connections,
-		r->library);
-	rates(r, out);
-	crypto_row(out, "full", ctr[CTR_ID_crypto_full_ns],
-		   ctr[CTR_ID_hs_full]);
-	if (!none_resumed(r))
-		crypto_row(out, "resumed", ctr[CTR_ID_crypto_resumed_ns],
-			   ctr[CTR_ID_hs_resumed]);
-	bytes_row(r, out);
-	failures(r, out);
-	times(r, out);
-	if (busy(r))
-		fputs("limited by: this driver, one process of one thread, "
-		      "which had no CPU time left\n",
-		      out);
-	if (verdict != EXIT_GOOD)
-		fprintf(out, "%s: %s\n",
-			verdict == EXIT_RUN ? "failed" : "doubtful", why);
-}
-
-/* ---- JSON ---- */
-
-static json_t *json_number(double v)
-{
-	return v - v == 0 ? json_real(v) : json_null(); /* finite? */
-}
-
-static json_t *json_times(const struct hist_view *h)
-{
-	if (hist_count(h) == 0)
-		return json_null();
-	return json_pack("{sI sf sI sI sI sI}", "count",
-			 (json_int_t)hist_count(h), "mean_ns", hist_mean(h),
-			 "p50_ns", (json_int_t)hist_percentile(h, 50), "p90_ns",
-			 (json_int_t)hist_percentile(h, 90), "p99_ns",
-			 (json_int_t)hist_percentile(h, 99), "max_ns",
-			 (json_int_t)h->max);
-}
-
-/* A resumed figure where none was resumed is none at all. */
-static bool is_resumed_row(const char *name)
-{
-	return strstr(name, "resumed") != NULL;
-}
-
-static json_t *json_counters(const struct report *r)
-{
-	json_t *all = json_object();
-
-	for (uint32_t i = 0; i < CTR_IDS; i++) {
-		const struct ctr_desc *d = &ctr_descs[i];
-
-		if ((d->role & CTR_DRIVER) == 0 ||
-		    (none_resumed(r) && is_resumed_row(d->name)))
-			continue;
-		json_object_set_new(all, d->name,
-				    json_integer((json_int_t)r->took.ctr[i]));
-	}
-	return all;
-}
-
-static json_t *json_histograms(const struct report *r)
-{
-	json_t *all = json_object();
-
-	for (uint32_t i = 0; i < HIST_IDS; i++) {
-		const struct ctr_desc *d = &ctr_descs[CTR_IDS + i];
-
-		if ((d->role & CTR_DRIVER) == 0 ||
-		    (none_resumed(r) && is_resumed_row(d->name)))
-			continue;
-		json_object_set_new(all, d->name, json_times(&r->took.hist[i]));
-	}
-	return all;
-}
-
-int report_json(const struct report *r, FILE *out)
-{
-	uint64_t n = report_handshakes(&r->took);
-	char why[256];
-	int verdict = report_verdict(r, why, sizeof(why));
-	json_t *all = json_pack(
-		"{si ss ss ss ss ss ss si sf so so so so si ss so so}",
-		"schema", JSON_VERSION, "program", "tdrive", "version",
-		TTERM_VERSION, "commit", base_commit(), "library", r->library,
-		"url", r->url, "handshake",
-		cfg_word("HANDSHAKE", (int)r->handshake), "connections",
-		(int)r->connections, "seconds", seconds(r->took.ns),
-		"handshakes_per_s",
-		json_number((double)n / seconds(r->took.ns)),
-		"cpu_ns_per_handshake", json_number(per(r->took.cpu_ns, n)),
-		"cpu_share", json_number(per(r->took.cpu_ns, r->took.ns)),
-		"limited_by_driver", json_boolean(busy(r)), "exit_status",
-		verdict, "why", why, "counters", json_counters(r), "histograms",
-		json_histograms(r));
-	int rc;
-
-	if (all == NULL)
-		return -ENOMEM;
-	rc = json_dumpf(all, out, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
-	json_decref(all);
-	if (rc != 0 || fputc('\n', out) == EOF)
-		return -EIO;
-	return 0;
+		doubt_handshakes(r, why, len);
+	if (why[0] == '\0' && r->phase->kind != CFG_KIND_RAMP)
+		doubt_schedule(r, why, len);
+	if (why[0] == '\0' && r->interrupted)
+		snprintf(why, len, "interrupted after %.1f of %.1f s",
+			 (double)r->took.ns / (double)NS_PER_S,
+			 (double)r->asked_ns / (double)NS_PER_S);
+	return why[0] != '\0' ? EXIT_DOUBTFUL : EXIT_GOOD;
 }

@@ -102,7 +102,7 @@ static void ask_cancel(struct load *load, struct seat *seat)
 	mark(sqe, seat, SEAT_OP_CANCEL);
 }
 
-static struct count_bytes take_bytes(struct seat *seat)
+struct count_bytes step_bytes(struct seat *seat)
 {
 	struct count_bytes bytes = {seat->recv_bytes, seat->sent_bytes};
 
@@ -116,7 +116,7 @@ static struct count_bytes take_bytes(struct seat *seat)
 /* In CLOSE, with nothing in flight and no socket: what comes next. */
 static void next(struct load *load, struct seat *seat)
 {
-	struct count_bytes bytes = take_bytes(seat);
+	struct count_bytes bytes = step_bytes(seat);
 
 	if (bytes.in + bytes.out > 0)
 		count_moved(load->want.slot, bytes);
@@ -158,7 +158,7 @@ static void fail(struct load *load, struct seat *seat, enum count_fail why)
 	if (load_is_plain(load))
 		count_plain_failed(slot, why);
 	else
-		count_failed(slot, why, seat->crypto_ns, take_bytes(seat));
+		count_failed(slot, why, seat->crypto_ns, step_bytes(seat));
 	if (ctls_signed(seat->tls))
 		count_signed(slot);
 	wind_up(load, seat);
@@ -185,7 +185,7 @@ void step_end(struct load *load, struct seat *seat, enum count_end how)
 	if (load->phase.close == CFG_CLOSE_NOTIFY && how == COUNT_CLOSED_SELF &&
 	    !load_is_plain(load))
 		ctls_notify(seat->tls);
-	count_ended(load->want.slot, how, missed, take_bytes(seat));
+	count_ended(load->want.slot, how, missed, step_bytes(seat));
 	wind_up(load, seat);
 }
 
@@ -334,7 +334,7 @@ static void done(struct load *load, struct seat *seat)
 	seat->wants_ticket = hs.tls13 &&
 			     load->want.tickets != LOAD_TICKETS_NONE &&
 			     !given_up(load);
-	count_done(load->want.slot, &hs, take_bytes(seat));
+	count_done(load->want.slot, &hs, step_bytes(seat));
 	step_tickets(load, seat);
 	talk_begin(load, seat, now);
 	if (seat->state != SEAT_CLOSE)

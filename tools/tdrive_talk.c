@@ -78,7 +78,7 @@ static void answered(struct load *load, struct seat *seat)
 
 	seat->awaits = false;
 	count_request(load->want.slot, now - seat->asked_ns,
-		      !http_is_good(&seat->answer));
+		      !http_is_good(&seat->answer), step_bytes(seat));
 	if (seat->left != CFG_UNLIMITED)
 		seat->left--;
 	if (seat->left == 0 || !load->running || http_closes(&seat->answer)) {
@@ -107,6 +107,8 @@ static void hear(struct load *load, struct seat *seat, const uint8_t *p,
 	case HTTP_MORE:
 		/* As long as it goes on it is not late. */
 		tmr_set(&load->steps, &seat->tmr, clk_now());
+		if (seat->recv_bytes >= LOAD_MOVED_SIZE)
+			count_moved(load->want.slot, step_bytes(seat));
 		return;
 	case HTTP_DONE:
 		if (used == n)

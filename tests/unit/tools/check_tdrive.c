@@ -3,6 +3,7 @@
 #include "tools/tdrive_addr.h"
 #include "tools/tdrive_args.h"
 #include "tools/tdrive_count.h"
+#include "tools/tdrive_phase.h"
 #include "tools/tdrive_report.h"
 #include "tools/tdrive_seat.h"
 #include "tools/tdrive_tmr.h"
@@ -129,6 +130,8 @@ static const struct {
 	{"https://example.org/", "example.org", "443"},
 	{"https://[::1]:1/", "::1", "1"},
 	{"https://[::1]", "::1", "443"},
+	{"http://127.0.0.1:80", "127.0.0.1", "80"},
+	{"http://localhost", "localhost", "80"},
 	{"[fe80::1]:65535", "fe80::1", "65535"},
 	{"localhost:443", "localhost", "443"},
 };
@@ -142,6 +145,8 @@ START_TEST(addr_reads_a_url)
 		addr_parse(&name, good_urls[_i].text, err, sizeof(err)), 0);
 	ck_assert_str_eq(name.host, good_urls[_i].host);
 	ck_assert_str_eq(name.port, good_urls[_i].port);
+	ck_assert_int_eq(name.plain,
+			 strncmp(good_urls[_i].text, "http:", 5) == 0);
 }
 END_TEST
 
@@ -149,7 +154,7 @@ static const char *const bad_urls[] = {
 	"",
 	"https://",
 	"https://:443",
-	"http://127.0.0.1:80",
+	"http://",
 	"127.0.0.1",
 	"https://127.0.0.1:0",
 	"https://127.0.0.1:65536",
@@ -274,6 +279,8 @@ END_TEST
 
 /* ---- arguments ---- */
 
+#define URL "https://127.0.0.1:1"
+
 #define PARSE(out, err, ...)                                                   \
 	args_parse(out,                                                        \
 		   (int)ARRAY_LEN(((const char *[]){"tdrive", __VA_ARGS__})),  \
@@ -291,7 +298,7 @@ START_TEST(args_by_hand_have_defaults)
 	ck_assert_uint_eq(a.connections, 32);
 	ck_assert_uint_eq(a.duration_ns, 5 * NS_PER_S);
 	ck_assert_uint_eq(a.warmup_ns, NS_PER_S);
-	ck_assert_int_eq(a.handshake, CFG_HANDSHAKE_FULL);
+	ck_assert_int_eq(a.phase.handshake, CFG_HANDSHAKE_FULL);
 	ck_assert_ptr_null(a.groups);
 }
 END_TEST
@@ -307,7 +314,7 @@ START_TEST(args_take_both_spellings_of_a_value)
 			       "--groups=X25519,P-256", "--ca=f.pem"),
 			 0);
 	ck_assert_uint_eq(a.connections, 7);
-	ck_assert_int_eq(a.handshake, CFG_HANDSHAKE_RESUMED);
+	ck_assert_int_eq(a.phase.handshake, CFG_HANDSHAKE_RESUMED);
 	ck_assert_uint_eq(a.duration_ns, 1500 * NS_PER_MS);
 	ck_assert_uint_eq(a.warmup_ns, 0);
 	ck_assert(a.json);
@@ -321,6 +328,63 @@ END_TEST
 		"--drivers", "2", "--target", "127.0.0.1:4433", "--name",    \
 		"localhost", "--config-fd", "5", "--ca-fd", "6", "--ctl-fd", \
 		"7"
+
+START_TEST(args_say_all_that_a_phase_can_want)
+{
+	struct args a;
+	char err[256];
+
+	ck_assert_int_eq(PARSE(&a, err, URL, "--handshake=mix", "--resume=70%",
+			       "--requests=unlimited", "--think=2ms",
+			       "--body=1KiB", "--close=notify", "--rate=2.5/s",
+			       "--arrivals=poisson", "--records",
+			       "--alpn=http/1.1", "--cert=c", "--key=k"),
+			 0);
+	ck_assert_int_eq(a.phase.handshake, CFG_HANDSHAKE_MIX);
+	ck_assert_uint_eq(a.phase.resume, 70);
+	ck_assert_uint_eq(a.phase.requests, CFG_UNLIMITED);
+	ck_assert_uint_eq(a.phase.think, 2 * NS_PER_MS);
+	ck_assert_uint_eq(a.phase.body, 1024);
+	ck_assert_int_eq(a.phase.close, CFG_CLOSE_NOTIFY);
+	ck_assert_uint_eq(a.phase.rate, 2500);
+	ck_assert_int_eq(a.phase.arrivals, CFG_ARRIVALS_POISSON);
+	ck_assert(a.phase.records);
+	ck_assert_uint_eq(a.phase.connections, CFG_AUTO);
+	ck_assert_str_eq(a.certificate, "c");
+	ck_assert_int_eq(PARSE(&a, err, URL, "--kind=ramp", "--from=10/s",
+			       "--to=50/s", "--step=10/s", "--step-time=2s"),
+			 0);
+	ck_assert_uint_eq(a.duration_ns, 10 * NS_PER_S);
+	ck_assert_uint_eq(a.warmup_ns, 0);
+}
+END_TEST
+
+static void help_line_fits(const char *line)
+{
+	ck_assert_msg(strlen(line) <= 80, "too long: %s", line);
+	if (strncmp(line, "  --", 4) != 0)
+		return;
+	/* one column for all descriptions */
+	ck_assert_msg(strlen(line) > 24 && line[23] == ' ' && line[24] != ' ',
+		      "not aligned: %s", line);
+}
+
+START_TEST(args_help_names_each_option_once_and_is_aligned)
+{
+	char *text = NULL, *save = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+
+	args_help(out);
+	ck_assert_int_eq(fclose(out), 0);
+	ck_assert_ptr_nonnull(strstr(text, "--rate RATE"));
+	ck_assert_ptr_null(strstr(text, "--slot"));
+	for (char *l = strtok_r(text, "\n", &save); l != NULL;
+	     l = strtok_r(NULL, "\n", &save))
+		help_line_fits(l);
+	free(text);
+}
+END_TEST
 
 START_TEST(args_of_the_master_are_all_taken)
 {
@@ -367,8 +431,6 @@ START_TEST(args_ask_for_help_without_a_server)
 }
 END_TEST
 
-#define URL "https://127.0.0.1:1"
-
 static const struct {
 	const char *argv[4];
 	const char *says; /* part of the sentence */
@@ -384,12 +446,19 @@ static const struct {
 	{{URL, "--duration", "5"}, "--duration"},
 	{{URL, "--duration", "1ms"}, "too short"},
 	{{URL, "--duration", "25h"}, "too long"},
-	{{URL, "--handshake", "half"}, "full or resumed"},
+	{{URL, "--handshake", "half"}, "full, resumed, mix, refused"},
 	{{URL, "--json=1"}, "takes no value"},
 	{{URL, "--ca="}, "a value is missing"},
 	{{URL, "--insecure", "--ca", "f"}, "--insecure"},
 	{{URL, "--slot", "1"}, "--managed"},
 	{{URL, "--cpu", "70000"}, "--cpu"},
+	{{URL, "--plain", "127.0.0.1:1"}, "--managed"},
+	{{URL, "--rate", "500"}, "--rate"},
+	{{URL, "--rate", "0/s"}, "--rate"},
+	{{URL, "--resume", "101%"}, "--resume"},
+	{{URL, "--requests", "many"}, "--requests"},
+	{{URL, "--kind", "ramp"}, "--from"},
+	{{URL, "--kind=idle", "--rate=5/s"}, "--rate"},
 };
 
 START_TEST(args_refuse_with_a_sentence)
@@ -412,13 +481,13 @@ START_TEST(args_list_cuts_at_commas_and_colons)
 {
 	struct cfg_list list;
 
-	ck_assert_int_eq(args_list(&list, "X25519,P-256:P-384"), 0);
+	ck_assert_int_eq(args_list(&list, "X25519,P-256:P-384", ",:"), 0);
 	ck_assert_uint_eq(list.n, 3);
 	ck_assert_str_eq(list.item[0], "X25519");
 	ck_assert_str_eq(list.item[1], "P-256");
 	ck_assert_str_eq(list.item[2], "P-384");
 	args_list_free(&list);
-	ck_assert_int_eq(args_list(&list, NULL), 0);
+	ck_assert_int_eq(args_list(&list, NULL, ","), 0);
 	ck_assert_uint_eq(list.n, 0);
 }
 END_TEST
@@ -427,10 +496,31 @@ START_TEST(args_list_refuses_an_empty_item)
 {
 	struct cfg_list list;
 
-	ck_assert_int_eq(args_list(&list, ""), -EINVAL);
-	ck_assert_int_eq(args_list(&list, "a,,b"), -EINVAL);
-	ck_assert_int_eq(args_list(&list, "a,"), -EINVAL);
-	ck_assert_int_eq(args_list(&list, ",a"), -EINVAL);
+	ck_assert_int_eq(args_list(&list, "", ","), -EINVAL);
+	ck_assert_int_eq(args_list(&list, "a,,b", ","), -EINVAL);
+	ck_assert_int_eq(args_list(&list, "a,", ","), -EINVAL);
+	ck_assert_int_eq(args_list(&list, ",a", ","), -EINVAL);
+}
+END_TEST
+
+/* ---- phases ---- */
+
+START_TEST(phase_shares_seats_over_drivers)
+{
+	struct cfg cfg = {.load = {.connections = 5}};
+	struct cfg_phase p = {.kind = CFG_KIND_BULK, .connections = CFG_AUTO};
+
+	ck_assert_uint_eq(phase_of(&cfg, &p, 2, 0).seats, 3);
+	ck_assert_uint_eq(phase_of(&cfg, &p, 2, 1).seats, 2);
+	ck_assert_uint_eq(phase_of(&cfg, &p, 7, 6).seats, 0);
+	ck_assert_uint_eq(phase_of(&cfg, &p, 2, 0).requests, CFG_UNLIMITED);
+	/* Open: as many as a stall needs, or as the phase says. */
+	p = (struct cfg_phase){.rate = 1000};
+	ck_assert_uint_eq(phase_of(&cfg, &p, 2, 0).most, PHASE_MOST / 2);
+	ck_assert_uint_eq(phase_of(&cfg, &p, 7, 6).seats, 1);
+	p.connections = 3;
+	ck_assert_uint_eq(phase_of(&cfg, &p, 2, 0).most, 2);
+	ck_assert_uint_eq(phase_of(&cfg, &p, 7, 6).most, 1);
 }
 END_TEST
 
@@ -572,16 +662,19 @@ END_TEST
 
 /* ---- report ---- */
 
+static struct load_phase phase;
+
 static struct report report_of(enum cfg_handshake handshake, uint64_t full,
 			       uint64_t resumed, uint64_t failed)
 {
 	struct report r = {.url = URL,
 			   .library = "OpenSSL x",
 			   .ring = "",
-			   .handshake = handshake,
-			   .connections = 1,
+			   .phase = &phase,
 			   .asked_ns = NS_PER_S};
 
+	phase = (struct load_phase){
+		.handshake = handshake, .seats = 1, .resume = 50};
 	r.took.ns = NS_PER_S;
 	r.took.ctr[CTR_ID_hs_full] = full;
 	r.took.ctr[CTR_ID_hs_resumed] = resumed;
@@ -607,6 +700,11 @@ static const struct {
 	{CFG_HANDSHAKE_FULL, 9, 0, 2, 0, false, EXIT_DOUBTFUL,
 	 "2 connections failed"},
 	{CFG_HANDSHAKE_FULL, 9, 0, 0, 0, true, EXIT_DOUBTFUL, "interrupted"},
+	{CFG_HANDSHAKE_MIX, 50, 50, 0, 50, false, EXIT_GOOD, ""},
+	{CFG_HANDSHAKE_MIX, 60, 40, 0, 50, false, EXIT_DOUBTFUL, "not 50 %"},
+	{CFG_HANDSHAKE_MIX, 9, 0, 0, 9, false, EXIT_RUN, "accepted no ticket"},
+	{CFG_HANDSHAKE_REFUSED, 9, 0, 0, 0, false, EXIT_RUN,
+	 "none was offered"},
 };
 
 START_TEST(report_gives_the_exit_status_and_why)
@@ -620,6 +718,62 @@ START_TEST(report_gives_the_exit_status_and_why)
 	ck_assert_int_eq(report_verdict(&r, why, sizeof(why)),
 			 verdicts[_i].status);
 	ck_assert_msg(strstr(why, verdicts[_i].says) != NULL, "\"%s\"", why);
+}
+END_TEST
+
+static const struct {
+	struct load_phase phase;
+	enum ctr_id id;
+	uint64_t value;
+	int status;
+	const char *says;
+} phase_verdicts[] = {
+	{{.requests = 1}, CTR_ID_hs_full, 9, EXIT_RUN, "no request"},
+	{{.requests = 1}, CTR_ID_requests, 9, EXIT_GOOD, ""},
+	{{.transport = CFG_TRANSPORT_TCP},
+	 CTR_ID_conn_connected,
+	 9,
+	 EXIT_GOOD,
+	 ""},
+	{{.transport = CFG_TRANSPORT_TCP},
+	 CTR_ID_hs_full,
+	 9,
+	 EXIT_RUN,
+	 "no connection"},
+	{{.kind = CFG_KIND_IDLE}, CTR_ID_conn_open, 9, EXIT_GOOD, ""},
+};
+
+START_TEST(report_judges_by_what_the_phase_is_for)
+{
+	struct report r = {.phase = &phase_verdicts[_i].phase};
+	char why[256];
+
+	r.took.ctr[phase_verdicts[_i].id] = phase_verdicts[_i].value;
+	ck_assert_int_eq(report_verdict(&r, why, sizeof(why)),
+			 phase_verdicts[_i].status);
+	ck_assert_msg(strstr(why, phase_verdicts[_i].says) != NULL, "\"%s\"",
+		      why);
+}
+END_TEST
+
+START_TEST(report_doubts_an_open_loop_that_was_late)
+{
+	struct report r = report_of(CFG_HANDSHAKE_FULL, 95, 0, 0);
+	char why[256], loop[REPORT_LOOP_LEN];
+
+	phase.rate = 500000;
+	phase.most = 10;
+	report_loop(&r, loop);
+	ck_assert_str_eq(loop, "open loop, 500/s constant");
+	r.took.ctr[CTR_ID_arrivals] = 100;
+	r.took.hist[HIST_ID_conn_latency].bucket[100] = 95;
+	ck_assert_int_eq(report_verdict(&r, why, sizeof(why)), EXIT_GOOD);
+	r.took.hist[HIST_ID_conn_latency].bucket[100] = 50;
+	ck_assert_int_eq(report_verdict(&r, why, sizeof(why)), EXIT_DOUBTFUL);
+	ck_assert_ptr_nonnull(strstr(why, "rate was not kept"));
+	r.took.ctr[CTR_ID_arrivals_late] = 3;
+	ck_assert_int_eq(report_verdict(&r, why, sizeof(why)), EXIT_DOUBTFUL);
+	ck_assert_ptr_nonnull(strstr(why, "3 of 100"));
 }
 END_TEST
 
@@ -671,6 +825,38 @@ START_TEST(report_of_nothing_has_no_nan)
 }
 END_TEST
 
+START_TEST(report_labels_its_loop_and_prints_notes)
+{
+	static const char note[][LOAD_NOTE_MAX] = {
+		"burst 200 253000000 3 1", "ramp 500/s 1500000 ok",
+		"record full out handshake ClientHello 314"};
+	struct report r = report_of(CFG_HANDSHAKE_FULL, 9, 0, 0);
+	char *text;
+
+	r.note = note;
+	r.notes = ARRAY_LEN(note);
+	r.took.ctr[CTR_ID_group_x25519] = 9;
+	r.took.hist[HIST_ID_conn_latency].bucket[100] = 9;
+	text = printed(&r, false);
+	ck_assert_ptr_nonnull(strstr(text, "closed loop, 1 connections"));
+	ck_assert_ptr_nonnull(strstr(text, "coordinated omission"));
+	ck_assert_ptr_nonnull(strstr(text, "x25519 9"));
+	ck_assert_ptr_nonnull(strstr(text, "3 over 500 ms, 1 failed"));
+	ck_assert_ptr_nonnull(strstr(text, "ClientHello 314"));
+	ck_assert_ptr_null(strstr(text, "record full"));
+	free(text);
+	phase.rate = 1000;
+	text = printed(&r, false);
+	ck_assert_ptr_nonnull(strstr(text, "open loop, 1/s constant"));
+	ck_assert_ptr_null(strstr(text, "coordinated omission"));
+	free(text);
+	text = printed(&r, true);
+	ck_assert_ptr_nonnull(strstr(text, "\"loop\": \"open\""));
+	ck_assert_ptr_nonnull(strstr(text, "\"full out handshake"));
+	free(text);
+}
+END_TEST
+
 START_TEST(report_is_a_difference_of_two_takes)
 {
 	static struct report_take a, b, diff;
@@ -712,12 +898,19 @@ static Suite *suite(void)
 	tcase_add_test(works, args_by_hand_have_defaults);
 	tcase_add_test(works, args_take_both_spellings_of_a_value);
 	tcase_add_test(works, args_of_the_master_are_all_taken);
+	tcase_add_test(works, args_say_all_that_a_phase_can_want);
+	tcase_add_test(works, args_help_names_each_option_once_and_is_aligned);
+	tcase_add_test(works, phase_shares_seats_over_drivers);
 	tcase_add_test(works, args_ask_for_help_without_a_server);
 	tcase_add_test(works, args_list_cuts_at_commas_and_colons);
 	tcase_add_test(works, count_keeps_the_identity_over_every_failure);
 	tcase_add_test(works, count_keeps_the_identity_over_every_end);
 	tcase_add_test(works, count_leaves_the_sequence_even);
 	tcase_add_test(works, report_is_a_difference_of_two_takes);
+	tcase_add_test(works, report_doubts_an_open_loop_that_was_late);
+	tcase_add_test(works, report_labels_its_loop_and_prints_notes);
+	tcase_add_loop_test(works, report_judges_by_what_the_phase_is_for, 0,
+			    ARRAY_LEN(phase_verdicts));
 	tcase_add_loop_test(works, report_gives_the_exit_status_and_why, 0,
 			    ARRAY_LEN(verdicts));
 

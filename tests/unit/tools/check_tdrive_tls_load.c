@@ -513,6 +513,9 @@ START_TEST(bulk_pulls_large_bodies)
 							  : CFG_TRANSPORT_TLS,
 				       .requests = CFG_UNLIMITED,
 				       .body = 8 << 20});
+	/* What is moved shows before an answer is complete. */
+	run_until(&st, CTR_ID_bytes_in, 2 << 20);
+	ck_assert_uint_eq(got(&st, CTR_ID_requests), 0);
 	run_until(&st, CTR_ID_requests, 3);
 	load_stop(st.load);
 	run_to_rest(&st);
