@@ -284,7 +284,7 @@ static int set(struct args *args, const struct option *o, const char *value,
 {
 	char *to = (char *)args + o->offset;
 	uint64_t *number = (uint64_t *)(void *)to;
-	char why[320];
+	char why[400];
 	int rc = 0;
 
 	switch (o->kind) {

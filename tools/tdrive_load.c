@@ -25,7 +25,8 @@
 #define READY_TIMEOUTS 3u
 #define READY_SEAT_NS  NS_PER_MS
 
-#define POOL_GOAL_MAX 10000u
+/* Gathered in a few seconds. */
+#define POOL_GOAL_MAX 4000u
 
 /* TLS work between two looks at the ring: what connects are late by at most. */
 #define WORK_NS NS_PER_MS
@@ -265,16 +266,16 @@ static const char *refusal(const struct load *load, const struct load_phase *p)
 	return NULL;
 }
 
-/* So many tickets are to be there before an open loop begins: for the
- * connections of a quarter of a second, of which none has come back yet. */
+/* So many tickets are to be there before an open loop begins: for a second in
+ * which none comes back, or a server that stalls would meet full handshakes. */
 static uint32_t pool_goal(const struct load *load, const struct load_phase *p)
 {
 	uint64_t rate = base_max(p->rate, base_max(p->from, p->to));
-	uint64_t quarter = rate / load->want.drivers / 4000;
+	uint64_t second = rate / load->want.drivers / 1000;
 
 	if (!load_gathers(p) || p->ticket_use == CFG_TICKET_USE_CHAIN)
 		return 0;
-	return (uint32_t)base_max(p->seats, base_min(quarter, POOL_GOAL_MAX));
+	return (uint32_t)base_max(p->seats, base_min(second, POOL_GOAL_MAX));
 }
 
 static int prepare(struct load *load, const struct load_phase *p, char *err,

@@ -139,7 +139,7 @@ static const char *judge_step(struct load *load, uint64_t *p99)
 {
 	struct load_ramp *r = &load->ramp;
 	static struct hist_view now, took;
-	uint64_t done;
+	uint64_t done, open;
 
 	hist_copy(&now, &load->want.slot->hist.conn_latency);
 	hist_diff(&took, &now, &r->before);
@@ -147,8 +147,10 @@ static const char *judge_step(struct load *load, uint64_t *p99)
 	*p99 = hist_percentile(&took, 99);
 	if (load->phase.p99_ns > 0 && *p99 > load->phase.p99_ns)
 		return "over";
-	/* A tenth of them, and more than a few that are under way. */
-	if (load->waiting > 0 || (done * 10 < r->due * 9 && r->due - done > 10))
+	/* More than a tenth is not done, beyond the few that are under way. */
+	open = r->due > done ? r->due - done : 0;
+	if (load->waiting > 0 ||
+	    (open * 10 > r->due && open > base_min(10, r->due / 2)))
 		return "late";
 	return "ok";
 }
