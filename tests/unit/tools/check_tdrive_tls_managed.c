@@ -235,6 +235,48 @@ START_TEST(driver_beats_while_it_rests)
 }
 END_TEST
 
+static const char wide_scenario[] =
+	"scenario: check-tdrive\n"
+	"load: {connections: 4, timeout: 5s, groups: [P-256]}\n"
+	"phases:\n"
+	"  - {name: seen, handshake: full, records: true}\n"
+	"  - {name: open, handshake: resumed, rate: 100/s, duration: 1s}\n";
+
+/* Records come before IDLE; then a phase of another kind follows. */
+START_TEST(driver_shows_records_and_runs_an_open_loop)
+{
+	struct stage st =
+		open_stage((struct server_want){.tickets = 2, .renews = true},
+			   wide_scenario, 0);
+	unsigned records = 0;
+	struct ctl_msg msg;
+
+	tell(&st, CTL_START, 0);
+	expect(&st, CTL_READY, 0);
+	wait_for(&st, CTR_ID_hs_full, 5);
+	tell(&st, CTL_STOP, 0);
+	for (msg = hear(&st); msg.kind == CTL_RECORD; msg = hear(&st)) {
+		ck_assert_int_eq(strncmp(msg.text, "full ", 5), 0);
+		records++;
+	}
+	ck_assert_uint_eq(msg.kind, CTL_IDLE);
+	ck_assert_uint_ge(records, 8);
+	ck_assert_uint_eq(count(&st, CTR_ID_group_p256),
+			  count(&st, CTR_ID_hs_full));
+
+	tell(&st, CTL_START, 1);
+	expect(&st, CTL_READY, 1);
+	wait_for(&st, CTR_ID_arrivals, 20);
+	tell(&st, CTL_STOP, 1);
+	expect(&st, CTL_IDLE, 1);
+	ck_assert_uint_gt(count(&st, CTR_ID_hs_resumed), 0);
+	identity_holds(&st);
+	tell(&st, CTL_QUIT, 0);
+	ck_assert_int_eq(exit_status(&st), EXIT_GOOD);
+	close_stage(&st);
+}
+END_TEST
+
 START_TEST(driver_ends_when_the_master_does)
 {
 	struct stage st =
@@ -355,6 +397,7 @@ int main(void)
 
 	tcase_add_test(works, driver_runs_the_phases_it_is_told);
 	tcase_add_test(works, driver_beats_while_it_rests);
+	tcase_add_test(works, driver_shows_records_and_runs_an_open_loop);
 	tcase_add_test(works, driver_ends_when_the_master_does);
 	tcase_add_test(works, driver_ignores_the_terminal);
 	tcase_add_test(limits, driver_is_ready_in_time_without_tickets);
