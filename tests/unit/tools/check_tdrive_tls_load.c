@@ -739,10 +739,11 @@ END_TEST
 
 START_TEST(an_open_loop_gathers_tickets_first)
 {
-	struct stage st = open_stage(
-		(struct server_want){.tickets = 2, .renews = true},
-		(struct client){
-			.seats = 4, .limit = 180, .tickets = LOAD_TICKETS_WAIT});
+	struct stage st =
+		open_stage((struct server_want){.tickets = 2, .renews = true},
+			   (struct client){.seats = 4,
+					   .limit = 180,
+					   .tickets = LOAD_TICKETS_WAIT});
 	uint64_t full;
 
 	start(&st, (struct load_phase){.handshake = CFG_HANDSHAKE_RESUMED,
